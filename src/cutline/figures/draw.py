@@ -1,0 +1,100 @@
+"""Ink. Numbers come from tables; nothing is computed here."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from cutline.figures.tables import Curve, error_curves
+from cutline.simulation.result import Result
+
+# Okabe and Ito's palette, told apart by colour-blind readers, each with a dash of its own.
+STYLES = [
+    ("#000000", "-"),
+    ("#D55E00", "--"),
+    ("#0072B2", "-"),
+    ("#56B4E9", "-."),
+    ("#009E73", (0, (5, 1))),
+    ("#CC79A7", (0, (3, 1, 1, 1))),
+    ("#E69F00", ":"),
+    ("#999933", "-"),
+]
+
+
+def plot(result: Result, ax: Axes | None = None) -> Axes:
+    """Draw a result: the error of every rule against the horizon, on a logarithmic scale.
+
+    Draws into ``ax``, or into a figure of its own: ``cutline.plot(result).figure.savefig(...)``.
+    """
+    if not isinstance(result, Result):
+        raise TypeError(f"what can be plotted is a Result, not {type(result).__name__}")
+    if ax is None:
+        ax = _figure(6.4, 4.2).add_subplot()
+    draw_error_curves(error_curves(result), ax)
+    ax.legend(frameon=False, fontsize="small")
+    ax.set_title(f"{result.games:,} games, {len(result.arms)} arms", fontsize="medium")
+    return ax
+
+
+def draw_error_curves(curves: Sequence[Curve], ax: Axes) -> None:
+    """Error probability on a log axis, with bands.
+
+    Where no game was wrong there is no point to draw on a log axis; the upper end of the interval
+    is drawn instead, as a triangle that points down.
+    """
+    for i, curve in enumerate(curves):
+        colour, dash = STYLES[i % len(STYLES)]
+        seen = curve.rate > 0
+        line = np.where(seen, curve.rate, np.nan)
+        ax.plot(
+            curve.horizons, line, color=colour, linestyle=dash, linewidth=1.6, label=curve.label
+        )
+        low = np.where(seen, curve.low, np.nan)
+        ax.fill_between(curve.horizons, low, curve.high, where=seen, color=colour, alpha=0.13, lw=0)
+        unseen = np.flatnonzero(~seen)
+        unseen = unseen[:: max(1, len(curve.horizons) // 25)]
+        limits, ends = curve.horizons[unseen], curve.high[unseen]
+        ax.scatter(limits, ends, marker="v", s=14, facecolors="none", edgecolors=colour)
+    ax.set_yscale("log")
+    ax.set_xlabel("horizon (pulls)")
+    ax.set_ylabel("error probability")
+    lowest = min(float(curve.rate[curve.rate > 0].min(initial=1.0)) for curve in curves)
+    ax.set_ylim(10 ** np.floor(np.log10(lowest) - 0.1), 1.3)
+    ax.set_xlim(0, float(max(curve.horizons[-1] for curve in curves)) * 1.01)
+    ax.grid(True, which="major", color="0.9", linewidth=0.7)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
+def draw_panels(panels: Sequence[tuple[str, Sequence[Curve]]], title: str) -> Figure:
+    """Several sets of curves side by side, with one legend below."""
+    figure = _figure(4.3 * len(panels), 4.4)
+    axes = [figure.add_subplot(1, len(panels), i + 1) for i in range(len(panels))]
+    floor = 1.0
+    for ax, (name, curves) in zip(axes, panels, strict=True):
+        draw_error_curves(curves, ax)
+        ax.set_title(name, fontsize="medium")
+        floor = min(floor, ax.get_ylim()[0])
+    for ax in axes:
+        ax.set_ylim(bottom=floor)
+        if ax is not axes[0]:
+            ax.set_ylabel("")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.suptitle(title, fontsize="medium")
+    return figure
+
+
+def save_figure(figure: Figure, path: str | Path) -> None:
+    """Write a figure; the ending of the name says as what."""
+    figure.savefig(path, dpi=150, metadata={"Date": None} if str(path).endswith(".svg") else None)
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)  # a canvas without pyplot's global state
+    return figure

@@ -1,0 +1,185 @@
+"""The shapes a rule can have.
+
+A rule says which arm is pulled next. Its settings are frozen; what it has learned is in the numbers
+it is handed. It is written as one plain scalar function whose *parameter names say what it needs*:
+
+``pulls``, ``total``, ``squares``
+    the arm's tally; the sums are of x - origin, and ``tau`` is counted from the same origin
+``tau``, ``eps``
+    the arm's threshold and the precision the rule uses
+``arms``, ``budget``
+    how many arms there are, and the horizon (asking for it makes a rule need the horizon)
+``step``
+    how many pulls were made before this one (clocked index rules and policies)
+its own names
+    the rule's settings, and the numbers it keeps for every arm
+
+The same source runs as it is in a live game, and compiled in millions of simulated ones.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from cutline.core.problem import Problem
+from cutline.core.tally import Floats, Tallies, Tally
+
+TALLY = ("pulls", "total", "squares", "tau", "eps")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What all rules share: a name, settings, and an answer at any moment.
+
+    ``precision`` is the epsilon the rule itself works with; None takes the problem's. It can differ
+    from the precision by which the answer is judged.
+    """
+
+    name: ClassVar[str] = ""
+    """How command lines call the rule; the class's own name where it is empty."""
+    file: ClassVar[str] = ""
+    """The file a rule from outside the package was loaded from."""
+    oracle: ClassVar[bool] = False
+    """Whether the rule must be told something about the true means."""
+    keeps: ClassVar[tuple[str, ...]] = ()
+    """Names of the numbers kept for every arm beside pulls, total and squares."""
+
+    precision: float | None = field(default=None, kw_only=True)
+
+    def settings(
+        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
+    ) -> Mapping[str, float]:
+        """The rule's own numbers for one problem and horizon: by default its fields."""
+        own = {f.name: getattr(self, f.name) for f in fields(self) if not f.kw_only}
+        return {name: float(value) for name, value in own.items() if value is not None}
+
+    def start(self, problem: Problem) -> Floats:
+        """What is kept for every arm before the first pull: one row for each name in ``keeps``."""
+        return np.zeros((len(self.keeps), len(problem.arms)))
+
+    def answer(self, problem: Problem, tallies: Tallies) -> list[bool | None]:
+        """The answer now: the arms whose mean is at least their threshold (None: not yet seen)."""
+        return problem.decide(tallies)
+
+    @property
+    def anytime(self) -> bool:
+        """Whether the rule plays without knowing the horizon."""
+        return not self.oracle and "budget" not in parameter_names(self.body)
+
+    @property
+    def body(self) -> Callable[..., Any]:
+        """The function that makes the choice."""
+        raise NotImplementedError
+
+    @property
+    def spec(self) -> str:
+        """The rule as a command line writes it, e.g. ``ucbe:0.25``."""
+        name = self.name or f"{self.file}:{type(self).__name__}"
+        plain = [f for f in fields(self) if not f.kw_only]
+        given = [f for f in fields(self) if getattr(self, f.name) != f.default]
+        if given and given == plain[:1]:
+            return f"{name}:{getattr(self, given[0].name):.17g}"
+        return ":".join([name, *(f"{f.name}={getattr(self, f.name):.17g}" for f in given)])
+
+    def __str__(self) -> str:
+        plain = [f for f in fields(self) if not f.kw_only and getattr(self, f.name) is not None]
+        named = [f for f in fields(self) if f.kw_only and getattr(self, f.name) != f.default]
+        shown = [f"{getattr(self, f.name):g}" for f in plain]
+        shown += [f"{f.name}={getattr(self, f.name):g}" for f in named]
+        return f"{type(self).__name__}({', '.join(shown)})" if shown else type(self).__name__
+
+
+class IndexRule(Rule):
+    """A rule that pulls the arm with the smallest index, a formula of that arm alone.
+
+    Every arm is pulled ``first_pulls`` times to begin with; ties fall by a random order drawn anew
+    for every game. A rule that keeps numbers of its own gives ``learn``, which takes ``reward``
+    (counted from the origin) and the arm's numbers before the pull, and returns the kept ones.
+    """
+
+    first_pulls: ClassVar[int] = 1
+    clocked: ClassVar[bool] = False
+
+    formula: Callable[..., float]
+    learn: Callable[..., Any] | None = None
+
+    @property
+    def body(self) -> Callable[..., Any]:
+        """The index formula."""
+        return _static(self, "formula")
+
+    def index(
+        self, tally: Tally, *, threshold: float, precision: float = 0.0, **others: float
+    ) -> float:
+        """The index of one arm, for a look by hand; ``others`` are settings the formula names."""
+        known = {
+            "pulls": float(tally.pulls),
+            "total": tally.total,
+            "squares": tally.squares,
+            "tau": threshold - tally.origin,
+            "eps": precision if self.precision is None else self.precision,
+            **{f.name: getattr(self, f.name) for f in fields(self)},
+            **others,
+        }
+        return float(self.body(*(known[name] for name in parameter_names(self.body))))
+
+
+class ClockedIndexRule(IndexRule):
+    """An index rule whose formula also takes the step: all arms are looked at again each time."""
+
+    clocked: ClassVar[bool] = True
+
+
+class Policy(Rule):
+    """A rule that looks at all arms at once: phases, active sets, randomised choices.
+
+    ``choose`` is handed arrays over the arms (in the order in which ties fall), the ``step``, a
+    ``memory`` of its own (an array of :meth:`memory` numbers, zero at first) and ``luck``, a
+    uniform number drawn for the step (``chance`` gives more, by
+    :func:`cutline.core.chance.uniform`); it returns the arm's place in the arrays, or -1 to stop
+    before the budget is spent.
+    """
+
+    choose: Callable[..., int]
+
+    @property
+    def body(self) -> Callable[..., Any]:
+        """The choice."""
+        return _static(self, "choose")
+
+    def memory(self, arms: int) -> int:
+        """How many numbers the policy remembers from step to step."""
+        return 0
+
+
+def _static(rule: Rule, name: str) -> Callable[..., Any]:
+    kind = type(rule)
+    function = inspect.getattr_static(kind, name, None)
+    if not isinstance(function, staticmethod):
+        raise TypeError(
+            f"{kind.__name__} needs a static method {name}: put @staticmethod before def {name}"
+        )
+    return function.__func__
+
+
+def parameter_names(function: Callable[..., Any]) -> list[str]:
+    """The parameter names of a function, in order."""
+    return list(inspect.signature(function).parameters)
+
+
+def wants(function: Callable[..., Any], known: Sequence[str], owner: str) -> list[str]:
+    """The parameter names of a rule's function, or a TypeError that names the unknown one.
+
+    >>> wants(lambda pulls, colour: 0.0, ["pulls", "total"], "Mine")
+    Traceback (most recent call last):
+    ...
+    TypeError: Mine asks for 'colour'; what can be asked for: pulls, total
+    """
+    names = parameter_names(function)
+    for name in names:
+        if name not in known:
+            raise TypeError(f"{owner} asks for {name!r}; what can be asked for: {', '.join(known)}")
+    return names

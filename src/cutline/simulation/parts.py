@@ -1,0 +1,234 @@
+"""The moving parts of a game, put together for one rule and one family of arms.
+
+What is known of all arms lies in one flat array of columns: row ``r`` of arm ``i`` is
+``columns[r * width + i]``, where ``width`` is the number of arms (or of games played side by side).
+The rule's and the family's functions name what they need; here those names become places in that
+array, by writing small functions as text. The parts are plain Python: the reference plays with them
+as they are, the simulator compiles them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cutline.core.chance import chance as chance_of
+from cutline.core.chance import uniform
+from cutline.core.tally import Floats
+from cutline.rules.base import TALLY, IndexRule, Policy, Rule, parameter_names, wants
+from cutline.simulation.arms import Arms
+from cutline.simulation.bandit import Bandit
+
+# The first rows of every layout; the kernels know them by number.
+PULLS, TOTAL, TRUTH, ARM, PARAMETERS = 0, 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where every number of an arm is kept: names by row.
+
+    The arms' parameters follow the first four rows; then come the rows that change with a pull
+    beside pulls and total (``changing`` to ``tau``), and last the threshold and the precision.
+    """
+
+    rows: tuple[str, ...]
+    changing: int
+
+    @property
+    def tau(self) -> int:
+        """The row of the threshold; the precision is the next."""
+        return len(self.rows) - 2
+
+    @property
+    def squares(self) -> int:
+        """The row of the sum of squares, or 0 where the rule does not ask for it."""
+        return self.rows.index("squares") if "squares" in self.rows else 0
+
+    def place(self, name: str) -> str:
+        """How an arm's number is read in generated text."""
+        return f"columns[{self.rows.index(name)} * width + i]"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The functions of a game, and the layout they agree on.
+
+    ``draw(columns, width, i, key0, key1, game, table)``: the next reward of arm i
+    ``learn(columns, width, i, reward, settings)``: what the rule keeps beside the tally
+    ``index(columns, width, i, step, settings)``: an index rule's formula
+    ``pick(columns, width, memory, step, settings, chance, luck)``: the arm to pull
+
+    ``lucky`` says whether the rule asks for a uniform number at every step.
+    """
+
+    layout: Layout
+    settings: tuple[str, ...]
+    draw: Callable[..., float]
+    learn: Callable[..., Any]
+    index: Callable[..., float] | None
+    pick: Callable[..., int]
+    lucky: bool
+
+    def values(self, rule: Rule, bandit: Bandit, budget: int) -> tuple[float, ...]:
+        """The numbers behind the names in ``settings``, for one horizon."""
+        known = _settings(rule, bandit, budget)
+        return tuple(float(known[name]) for name in self.settings)
+
+    def columns(self, rule: Rule, bandit: Bandit) -> Floats:
+        """The columns before the first pull, one row each, arms in the order they are named."""
+        problem = bandit.problem
+        eps = problem.precisions if rule.precision is None else rule.precision
+        origins = problem.origins
+        known: dict[str, Any] = {
+            "truth": bandit.truth,
+            "arm": np.arange(len(problem.arms)),
+            "tau": problem.thresholds - origins,
+            "eps": eps,
+            **{f"arms.{name}": row for name, row in bandit.arms.columns(origins).items()},
+            **dict(zip(rule.keeps, rule.start(problem), strict=True)),
+        }
+        zero = np.zeros(len(problem.arms))
+        return np.array([known.get(name, zero) + zero for name in self.layout.rows])
+
+
+def assemble(rule: Rule, bandit: Bandit) -> Parts:
+    """The parts of a game of this rule on this bandit."""
+    own = _settings(rule, bandit, budget=len(bandit.problem.arms))
+    clash = set(rule.keeps) & set(own) | (set(own) | set(rule.keeps)) & set(TALLY)
+    if clash:
+        raise TypeError(f"{type(rule).__name__} uses the name {clash.pop()!r} twice")
+    body = rule.body
+    owner = type(rule).__name__
+    learn = getattr(type(rule), "learn", None) if isinstance(rule, IndexRule) else None
+    if isinstance(rule, IndexRule):
+        clock = ("step",) if rule.clocked else ()
+        known = (*TALLY, *clock, *own, *rule.keeps)
+        named = wants(body, known, f"{owner}.formula")
+    else:
+        known = (*TALLY, "memory", "step", "luck", "chance", *own)
+        named = wants(body, known, f"{owner}.choose")
+    if learn is not None:
+        named = named + wants(learn, ("reward", *known), f"{owner}.learn")
+    settings = tuple(name for name in own if name in named)
+
+    parameters = tuple(f"arms.{name}" for name in bandit.arms.columns(bandit.problem.origins))
+    changing = (("squares",) if "squares" in named else ()) + rule.keeps
+    layout = Layout(
+        ("pulls", "total", "truth", "arm", *parameters, *changing, "tau", "eps"),
+        changing=PARAMETERS + len(parameters),
+    )
+    index = _index_part(layout, settings, body) if isinstance(rule, IndexRule) else None
+    if isinstance(rule, Policy):
+        pick = _policy_part(layout, settings, body)
+    else:
+        assert isinstance(rule, IndexRule) and index is not None
+        pick = lowest_index(index, rule.first_pulls)
+    return Parts(
+        layout,
+        settings,
+        draw=_draw_part(layout, bandit.arms),
+        learn=_learn_part(layout, settings, learn, rule.keeps),
+        index=index,
+        pick=pick,
+        lucky="luck" in named,
+    )
+
+
+def lowest_index(index: Callable[..., float], first_pulls: int) -> Callable[..., int]:
+    """Play an index rule as a policy: look at every arm, take the first with the lowest index."""
+
+    def pick(columns, width, memory, step, settings, chance, luck):  # type: ignore[no-untyped-def]
+        if step < first_pulls * width:
+            return step % width
+        arm = 0
+        lowest = index(columns, width, 0, step, settings)
+        for i in range(1, width):
+            value = index(columns, width, i, step, settings)
+            if value < lowest:
+                arm = i
+                lowest = value
+        return arm
+
+    return pick
+
+
+def _settings(rule: Rule, bandit: Bandit, budget: int) -> Mapping[str, float]:
+    own = rule.settings(bandit.problem, budget, bandit.means)
+    return {**own, "arms": len(bandit.problem.arms), "budget": budget}
+
+
+def _write(text: str, **names: Any) -> Callable[..., Any]:
+    """A function from its text; ``names`` are what it calls."""
+    namespace = dict(names)
+    exec(text, namespace)
+    part: Any = namespace["part"]
+    part.borrows = True
+    return part  # type: ignore[no-any-return]
+
+
+def _index_part(
+    layout: Layout, settings: tuple[str, ...], formula: Callable[..., float]
+) -> Callable[..., float]:
+    called = ", ".join(_argument(layout, settings, name) for name in parameter_names(formula))
+    return _write(
+        f"def part(columns, width, i, step, settings):\n    return formula({called})\n",
+        formula=formula,
+    )
+
+
+def _learn_part(
+    layout: Layout,
+    settings: tuple[str, ...],
+    learn: Callable[..., Any] | None,
+    keeps: tuple[str, ...],
+) -> Callable[..., Any]:
+    head = "def part(columns, width, i, reward, settings):\n"
+    if learn is None:
+        return _write(head + "    pass\n")
+    called = ", ".join(_argument(layout, settings, name) for name in parameter_names(learn))
+    kept = ", ".join(layout.place(name) for name in keeps)
+    return _write(f"{head}    {kept} = learn({called})\n", learn=learn)
+
+
+def _policy_part(
+    layout: Layout, settings: tuple[str, ...], choose: Callable[..., int]
+) -> Callable[..., int]:
+    def argument(name: str) -> str:
+        if name in TALLY:
+            row = layout.rows.index(name)
+            return f"columns[{row} * width : {row + 1} * width]"
+        return "width" if name == "arms" else _argument(layout, settings, name)
+
+    called = ", ".join(argument(name) for name in parameter_names(choose))
+    return _write(
+        f"def part(columns, width, memory, step, settings, chance, luck):\n    return choose({called})\n",
+        choose=choose,
+    )
+
+
+def _draw_part(layout: Layout, arms: Arms) -> Callable[..., float]:
+    draw = arms.quantile if arms.quantile is not None else arms.sample
+    if draw is None:
+        raise TypeError(f"{type(arms).__name__} needs a static method quantile or sample")
+    first, *names = parameter_names(draw)
+    known = [name.removeprefix("arms.") for name in layout.rows[PARAMETERS : layout.changing]]
+    wants(draw, (first, *known, "table"), f"{type(arms).__name__}.{draw.__name__}")
+    rest = ", ".join(n if n == "table" else layout.place(f"arms.{n}") for n in names)
+    source = "uniform(what, 0)" if arms.quantile is not None else "what"
+    return _write(
+        "def part(columns, width, i, key0, key1, game, table):\n"
+        f"    arm = int({layout.place('arm')})\n"
+        f"    pull = int({layout.place('pulls')})\n"
+        "    what = chance_of(key0, key1, game, arm, pull, 0)\n"
+        f"    return draw({source}, {rest})\n",
+        draw=draw,
+        uniform=uniform,
+        chance_of=chance_of,
+    )
+
+
+def _argument(layout: Layout, settings: tuple[str, ...], name: str) -> str:
+    if name in layout.rows:
+        return layout.place(name)
+    return f"settings[{settings.index(name)}]" if name in settings else name

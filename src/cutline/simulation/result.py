@@ -1,0 +1,276 @@
+"""What a simulation found: counts, and the rates and intervals that follow from them."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cutline._version import __version__
+from cutline.core.intervals import bounded_mean, clopper_pearson, paired_difference
+from cutline.core.tally import Floats
+from cutline.rules import parse_rule
+from cutline.rules.base import Rule
+from cutline.simulation.bandit import Bandit
+
+Ints = npt.NDArray[np.int64]
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much more often one rule errs than another in the same games.
+
+    ``rate`` is the difference of the error rates; ``only_first`` and ``only_second`` count the
+    games in which one of the two errs, the only ones that tell them apart.
+    """
+
+    rate: float
+    low: float
+    high: float
+    only_first: int
+    only_second: int
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Counts over games, for every rule and horizon, with the settings that made them.
+
+    The last horizon is the budget: ``error_rate``, ``interval``, ``wrong_arms`` and ``mean_pulls``
+    are taken there, the ``..._curve`` ones at every horizon. Counts of disjoint games add up; see
+    :meth:`merge`.
+    """
+
+    bandit_values: dict[str, Any]
+    rules: tuple[str, ...]  # as shown to people
+    specs: tuple[str, ...]  # as a command line writes them
+    anytime: tuple[bool, ...]
+    relevant: int  # arms that count
+    horizons: Ints
+    seed: int
+    replay: bool
+    stretches: tuple[tuple[int, int], ...]  # (first game, games), apart and in order
+    wrong_games: Ints  # (rule, horizon)
+    wrong_arms_sum: Ints  # (rule, horizon)
+    wrong_arms_squared: Ints  # (rule, horizon)
+    pulls_sum: Ints  # (rule, arm), at the budget
+    only: Ints  # (rule, other rule, horizon): games in which the first errs and the other does not
+    version: str = __version__
+
+    @classmethod
+    def empty(
+        cls, bandit: Bandit, rules: Sequence[Rule], *, horizons: Ints, seed: int, replay: bool
+    ) -> "Result":
+        """No games yet."""
+        shape = (len(rules), len(horizons))
+        return cls(
+            bandit_values=json.loads(json.dumps(bandit.to_dict())),  # as a file would give it
+            rules=tuple(str(rule) for rule in rules),
+            specs=tuple(rule.spec for rule in rules),
+            anytime=tuple(rule.anytime for rule in rules),
+            relevant=int(np.count_nonzero(bandit.truth)),
+            horizons=horizons,
+            seed=seed,
+            replay=replay,
+            stretches=(),
+            wrong_games=np.zeros(shape, np.int64),
+            wrong_arms_sum=np.zeros(shape, np.int64),
+            wrong_arms_squared=np.zeros(shape, np.int64),
+            pulls_sum=np.zeros((len(rules), len(bandit.problem.arms)), np.int64),
+            only=np.zeros((len(rules), *shape), np.int64),
+        )
+
+    def with_counts(self, stretches: tuple[tuple[int, int], ...], **counts: Ints) -> "Result":
+        """The same settings with other games."""
+        return replace(self, stretches=stretches, **counts)  # type: ignore[arg-type]
+
+    @property
+    def bandit(self) -> Bandit:
+        """The bandit that was played on."""
+        return Bandit.from_dict(self.bandit_values)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms."""
+        return tuple(self.bandit_values["names"])
+
+    @property
+    def budget(self) -> int:
+        """The largest horizon."""
+        return int(self.horizons[-1])
+
+    @property
+    def games(self) -> int:
+        """How many games were played."""
+        return sum(count for _, count in self.stretches)
+
+    @property
+    def next_game(self) -> int:
+        """The number of the first game after all those played."""
+        return max((first + count for first, count in self.stretches), default=0)
+
+    def parsed_rules(self) -> list[Rule]:
+        """The rules, ready to be simulated again."""
+        return [parse_rule(spec) for spec in self.specs]
+
+    @property
+    def error_curve(self) -> Floats:
+        """The share of games that are wrong, by rule and horizon."""
+        return self.wrong_games / self.games
+
+    @property
+    def error_rate(self) -> Floats:
+        """The share of games that are wrong at the budget, by rule."""
+        return self.error_curve[:, -1]
+
+    def error_interval(self, level: float = 0.95) -> Floats:
+        """Exact (Clopper-Pearson) intervals for the error curve: (rule, horizon, low and high)."""
+        known: dict[int, tuple[float, float]] = {}
+        for wrong in {int(w) for w in self.wrong_games.flat}:
+            known[wrong] = clopper_pearson(wrong, self.games, level)
+        return np.array([[known[int(w)] for w in row] for row in self.wrong_games])
+
+    @property
+    def interval(self) -> Floats:
+        """Exact 95 % intervals for the error rate at the budget, by rule."""
+        return self._at_budget().error_interval()[:, -1]
+
+    @property
+    def wrong_arms_curve(self) -> Floats:
+        """The mean number of wrong arms, by rule and horizon."""
+        return self.wrong_arms_sum / self.games
+
+    @property
+    def wrong_arms(self) -> Floats:
+        """The mean number of wrong arms at the budget, by rule."""
+        return self.wrong_arms_curve[:, -1]
+
+    def wrong_arms_interval(self, level: float = 0.95) -> Floats:
+        """Intervals for the mean number of wrong arms: (rule, horizon, low and high)."""
+        return np.array(
+            [
+                [
+                    bounded_mean(float(s), float(q), self.games, self.relevant, level)
+                    for s, q in zip(sums, squares, strict=True)
+                ]
+                for sums, squares in zip(self.wrong_arms_sum, self.wrong_arms_squared, strict=True)
+            ]
+        )
+
+    @property
+    def mean_pulls(self) -> Floats:
+        """The mean pulls of every arm at the budget: (rule, arm). Less in all if some were left."""
+        return self.pulls_sum / self.games
+
+    def difference(
+        self, first: str, second: str, *, horizon: int | None = None, level: float = 0.95
+    ) -> Difference:
+        """How much more often ``first`` errs than ``second``, with an interval, in paired games."""
+        i, j = self._rule(first), self._rule(second)
+        h = self._horizon(self.budget if horizon is None else horizon)
+        only_first, only_second = int(self.only[i, j, h]), int(self.only[j, i, h])
+        low, high = paired_difference(only_first, only_second, self.games, level)
+        rate = (only_first - only_second) / self.games
+        return Difference(rate, low, high, only_first, only_second)
+
+    def at(self, horizons: Sequence[int]) -> "Result":
+        """The same result, at some of its horizons only (the pulls stay those at the budget)."""
+        chosen = [self._horizon(h) for h in horizons]
+        return replace(
+            self,
+            horizons=self.horizons[chosen],
+            wrong_games=self.wrong_games[:, chosen],
+            wrong_arms_sum=self.wrong_arms_sum[:, chosen],
+            wrong_arms_squared=self.wrong_arms_squared[:, chosen],
+            only=self.only[:, :, chosen],
+        )
+
+    def merge(self, other: "Result") -> "Result":
+        """The counts of both, which must be of the same settings and of different games."""
+        for name in ("bandit_values", "specs", "seed", "replay"):
+            mine, its = getattr(self, name), getattr(other, name)
+            if mine != its:
+                what = "bandit" if name == "bandit_values" else name
+                raise ValueError(f"results of different settings cannot be merged: {what} differ")
+        if not np.array_equal(self.horizons, other.horizons):
+            raise ValueError("results of different settings cannot be merged: horizons differ")
+        return self.with_counts(
+            _join(self.stretches, other.stretches),
+            **{name: getattr(self, name) + getattr(other, name) for name in _COUNTS},
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write everything to one JSON file."""
+        values = {
+            "format": FORMAT,
+            "version": self.version,
+            "bandit": self.bandit_values,
+            "rules": [
+                {"rule": spec, "shown": rule, "anytime": anytime}
+                for spec, rule, anytime in zip(self.specs, self.rules, self.anytime, strict=True)
+            ],
+            "relevant": self.relevant,
+            "horizons": self.horizons.tolist(),
+            "seed": self.seed,
+            "replay": self.replay,
+            "stretches": self.stretches,
+        } | {name: getattr(self, name).tolist() for name in _COUNTS}
+        Path(path).write_text(json.dumps(values) + "\n")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Result":
+        """Read what :meth:`save` wrote."""
+        values = json.loads(Path(path).read_text())
+        if not isinstance(values, dict) or "wrong_games" not in values:
+            raise ValueError(f"{path} is not a result of a simulation")
+        if values["format"] > FORMAT:
+            raise ValueError(
+                f"{path} was written by cutline {values['version']}, which is newer than this one"
+            )
+        rules = values["rules"]
+        return cls(
+            bandit_values=values["bandit"],
+            rules=tuple(r["shown"] for r in rules),
+            specs=tuple(r["rule"] for r in rules),
+            anytime=tuple(r["anytime"] for r in rules),
+            relevant=values["relevant"],
+            horizons=np.array(values["horizons"], np.int64),
+            seed=values["seed"],
+            replay=values["replay"],
+            stretches=tuple((first, count) for first, count in values["stretches"]),
+            version=values["version"],
+            **{name: np.array(values[name], np.int64) for name in _COUNTS},
+        )
+
+    def _at_budget(self) -> "Result":
+        return self.at([self.budget])
+
+    def _rule(self, name: str) -> int:
+        for known in (self.specs, self.rules):
+            if name in known:
+                return known.index(name)
+        raise ValueError(f"no rule {name!r} in this result, which has: {', '.join(self.specs)}")
+
+    def _horizon(self, horizon: int) -> int:
+        place = int(np.searchsorted(self.horizons, horizon))
+        if place == len(self.horizons) or self.horizons[place] != horizon:
+            raise ValueError(f"horizon {horizon} was not looked at; see result.horizons")
+        return place
+
+
+_COUNTS = ("wrong_games", "wrong_arms_sum", "wrong_arms_squared", "pulls_sum", "only")
+
+
+def _join(*parts: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    joined: list[tuple[int, int]] = []
+    for first, count in sorted(stretch for part in parts for stretch in part):
+        if joined and first < sum(joined[-1]):
+            raise ValueError(f"game {first} is in both results: games must be disjoint")
+        if joined and first == sum(joined[-1]):
+            joined[-1] = (joined[-1][0], joined[-1][1] + count)
+        else:
+            joined.append((first, count))
+    return tuple(joined)

@@ -1,0 +1,207 @@
+"""Many games of several rules on one bandit."""
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from cutline.core.chance import GAMES, PULLS, seed_key
+from cutline.rules.base import IndexRule, Rule
+from cutline.simulation.bandit import Bandit
+from cutline.simulation.engine import Ints, Player, orders
+from cutline.simulation.kernels import LANES
+from cutline.simulation.result import Result
+
+Progress = Callable[[int, int], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C during a simulation; ``result`` holds the games played so far, or None.
+
+    To go on, simulate with ``first_game=result.next_game`` and merge the two results.
+    """
+
+    def __init__(self, result: Result | None) -> None:
+        super().__init__("simulation interrupted")
+        self.result = result
+
+
+def simulate(
+    bandit: Bandit,
+    rules: Sequence[Rule],
+    *,
+    budget: int | Sequence[int],
+    games: int,
+    seed: int = 0,
+    first_game: int = 0,
+    horizons: Sequence[int] | None = None,
+    replay: bool = True,
+    threads: int | None = None,
+    chunk: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Play games of every rule on the bandit and count how often each errs.
+
+    Rewards are a function of the seed, the game, the arm and the pull, so all rules meet the same
+    rewards, and the counts are the same for any number of ``threads`` and any ``chunk`` of games.
+
+    ``budget``
+        the horizon, or several
+    ``horizons``
+        where errors are counted: by default the budgets if there are several; else every step up to
+        the budget (1,000 of them at most), or 25 steps when some rule must be replayed
+    ``replay``
+        a rule that must know its horizon is played anew for every horizon; with False it is played
+        once, told the largest, and read along the way
+    ``first_game``
+        number of the first game: results of disjoint games can be merged
+    ``progress``
+        called now and then with the games done and the games in all
+
+    Ctrl-C raises :class:`Interrupted`, which carries the games played so far.
+
+    >>> from cutline.rules import APT, RoundRobin
+    >>> from cutline.simulation import three_groups
+    >>> result = simulate(three_groups(), [APT(), RoundRobin()], budget=200, games=2000, seed=1)
+    >>> apt, round_robin = result.error_rate
+    >>> bool(apt < round_robin / 2)
+    True
+    """
+    rules = list(rules)
+    steps = _horizons(bandit, rules, budget, horizons, replay)
+    _check_games(games, first_game, chunk, threads)
+    seed_key(seed)  # refuses a bad seed before anything is compiled
+    plans = [_plan(rule, bandit, steps, replay) for rule in rules]
+    result = Result.empty(bandit, rules, horizons=steps, seed=seed, replay=replay)
+    workers = threads or _cores()
+    if chunk is None:
+        chunk = _chunk(
+            int(sum(steps[p][-1] for plan in plans for p in plan.passes)), games, workers
+        )
+    starts = range(first_game, first_game + games, chunk)
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="cutline")
+    waiting: deque[Future[Result]] = deque()
+    done = 0
+    try:
+        left = iter(starts)
+        while True:
+            while len(waiting) < workers + 2 and (start := next(left, None)) is not None:
+                count = min(chunk, first_game + games - start)
+                waiting.append(pool.submit(_stretch, result, plans, start, count))
+            if not waiting:
+                return result
+            part = waiting.popleft().result()
+            result = part if done == 0 else result.merge(part)
+            done += part.games
+            if progress is not None:
+                progress(done, games)
+    except KeyboardInterrupt:
+        for future in waiting:
+            future.cancel()
+        raise Interrupted(result if done else None) from None
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a rule is played: in one pass, or in one for each horizon."""
+
+    player: Player
+    passes: list[slice]  # places in the list of horizons
+
+
+def _plan(rule: Rule, bandit: Bandit, steps: Ints, replay: bool) -> Plan:
+    whole = rule.anytime or not replay
+    passes = [slice(0, len(steps))] if whole else [slice(i, i + 1) for i in range(len(steps))]
+    return Plan(Player(rule, bandit), passes)
+
+
+def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -> Result:
+    """The result of a stretch of games, for all rules."""
+    arms, count = len(template.arms), len(template.horizons)
+    order = orders(template.seed, first_game, games, arms)
+    words = np.zeros((len(plans), -(-games // LANES), count), np.uint64)
+    wrong_arms = np.zeros((len(plans), count), np.int64)
+    squared = np.zeros((len(plans), count), np.int64)
+    pulls = np.zeros((len(plans), arms), np.int64)
+    for r, plan in enumerate(plans):
+        for place in plan.passes:
+            steps = template.horizons[place]
+            counts = plan.player.play(template.seed, first_game, games, order, steps)
+            words[r][:, place] = counts.words
+            wrong_arms[r, place] = counts.wrong_arms
+            squared[r, place] = counts.wrong_arms_squared
+            pulls[r] = counts.pulls  # the last pass goes to the budget
+    only = [[np.bitwise_count(a & ~b).sum(axis=0) for b in words] for a in words]
+    return template.with_counts(
+        ((first_game, games),),
+        wrong_games=np.bitwise_count(words).sum(axis=1).astype(np.int64),
+        wrong_arms_sum=wrong_arms,
+        wrong_arms_squared=squared,
+        pulls_sum=pulls,
+        only=np.array(only, np.int64),
+    )
+
+
+def _horizons(
+    bandit: Bandit,
+    rules: list[Rule],
+    budget: int | Sequence[int],
+    horizons: Sequence[int] | None,
+    replay: bool,
+) -> Ints:
+    if not rules:
+        raise ValueError("name at least one rule to simulate")
+    budgets = [budget] if isinstance(budget, int | np.integer) else list(budget)
+    if not budgets:
+        raise ValueError("a budget is needed: the number of pulls in a game")
+    for value in [*budgets, *(horizons if horizons is not None else ())]:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+            raise ValueError(f"a budget is a whole number of pulls, at least 1, got {value!r}")
+    last = int(max(budgets))
+    arms = len(bandit.problem.arms)
+    first = max(rule.first_pulls if isinstance(rule, IndexRule) else 1 for rule in rules)
+    if last < first * arms:
+        raise ValueError(
+            f"a budget of {last} cannot try {arms} arms "
+            f"{'once' if first == 1 else f'{first} times'} each: give at least {first * arms}"
+        )
+    if last >= PULLS:
+        raise ValueError(f"a budget must be below {PULLS}, got {last}")
+    if horizons is not None:
+        chosen = {int(h) for h in horizons} | {last}
+        if max(chosen) > last:
+            raise ValueError(f"horizon {max(chosen)} is beyond the budget {last}")
+    elif len(budgets) > 1:
+        chosen = {int(b) for b in budgets}
+    else:
+        replayed = replay and not all(rule.anytime for rule in rules)
+        points = min(last, 25 if replayed else 1000)
+        chosen = {-(-last * i // points) for i in range(1, points + 1)}
+    return np.array(sorted(chosen), np.int64)
+
+
+def _check_games(games: int, first_game: int, chunk: int | None, threads: int | None) -> None:
+    named = {"games": games, "chunk": chunk, "threads": threads}
+    for name, value in named.items():
+        if value is not None and (not isinstance(value, int | np.integer) or value < 1):
+            raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
+    if not 0 <= first_game <= GAMES - games:
+        raise ValueError(f"games are numbered from 0 to 2**48 - 1, got {first_game} + {games}")
+
+
+def _chunk(pulls: int, games: int, workers: int) -> int:
+    """Games in a task: enough to be worth a call, few enough to stop quickly and share out."""
+    wanted = min(8_000_000 // pulls, -(-games // workers))
+    unit = LANES if wanted >= LANES else 8
+    return max(unit, wanted // unit * unit)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
