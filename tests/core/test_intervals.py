@@ -17,6 +17,9 @@ def test_clopper_pearson_by_hand():
     assert (low, high) == (0.0, pytest.approx(1 - 0.025 ** (1 / 20), rel=1e-12))
     low, high = clopper_pearson(20, 20)
     assert (low, high) == (pytest.approx(0.025 ** (1 / 20), rel=1e-12), 1.0)
+    # One success in n at the lower end: 1 - (1 - p)^n = 0.025.
+    low, high = clopper_pearson(1, 1_000_000)
+    assert low == pytest.approx(-math.expm1(math.log(0.975) / 1_000_000), rel=1e-12, abs=0)
     # A table's values for 10 of 100.
     assert clopper_pearson(10, 100) == (
         pytest.approx(0.0490, abs=5e-5),
@@ -29,15 +32,16 @@ def test_clopper_pearson_by_hand():
 def test_clopper_pearson_agrees_with_scipy(trials, level):
     for successes in sorted({0, 1, trials // 7, trials // 2, trials - 1, trials}):
         wanted = stats.binomtest(successes, trials).proportion_ci(level, method="exact")
+        # scipy's own search stops within 2e-12 of the end
         found = clopper_pearson(successes, trials, level)
-        assert found == pytest.approx(tuple(wanted), rel=1e-9, abs=0)
+        assert found == pytest.approx(tuple(wanted), rel=1e-9, abs=4e-12)
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0.3, 12.7), (1e-3, 50.5), (49.7, 50.0)])
 def test_clopper_pearson_takes_counts_that_are_not_whole(successes, trials):
     low = stats.beta.ppf(0.025, successes, trials - successes + 1)
     high = stats.beta.ppf(0.975, successes + 1, trials - successes)
-    assert clopper_pearson(successes, trials) == pytest.approx((low, high), rel=1e-10, abs=0)
+    assert clopper_pearson(successes, trials) == pytest.approx((low, high), rel=1e-10, abs=1e-300)
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.02, 0.3, 0.5])

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,6 +23,8 @@ STYLES = [
     ("#E69F00", ":"),
     ("#999933", "-"),
 ]
+
+LIMIT: dict[str, Any] = {"marker": "v", "s": 14, "facecolors": "none"}
 
 
 def plot(result: Result, ax: Axes | None = None) -> Axes:
@@ -57,7 +60,7 @@ def draw_error_curves(curves: Sequence[Curve], ax: Axes) -> None:
         unseen = np.flatnonzero(~seen)
         unseen = unseen[:: max(1, len(curve.horizons) // 25)]
         limits, ends = curve.horizons[unseen], curve.high[unseen]
-        ax.scatter(limits, ends, marker="v", s=14, facecolors="none", edgecolors=colour)
+        ax.scatter(limits, ends, **LIMIT, edgecolors=colour)
     ax.set_yscale("log")
     ax.set_xlabel("horizon (pulls)")
     ax.set_ylabel("error probability")
@@ -84,6 +87,9 @@ def draw_panels(panels: Sequence[tuple[str, Sequence[Curve]]], title: str) -> Fi
         if ax is not axes[0]:
             ax.set_ylabel("")
     handles, labels = axes[0].get_legend_handles_labels()
+    if any(np.any(curve.rate == 0) for _, curves in panels for curve in curves):
+        handles.append(axes[0].scatter([], [], **LIMIT, edgecolors="0.3"))
+        labels.append("no wrong game: upper limit")
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     figure.suptitle(title, fontsize="medium")
     return figure

@@ -53,7 +53,7 @@ class Rule:
         self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
     ) -> Mapping[str, float]:
         """The rule's own numbers for one problem and horizon: by default its fields."""
-        own = {f.name: getattr(self, f.name) for f in fields(self) if not f.kw_only}
+        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "precision"}
         return {name: float(value) for name, value in own.items() if value is not None}
 
     def start(self, problem: Problem) -> Floats:

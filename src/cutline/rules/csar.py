@@ -1,7 +1,7 @@
 """CSAR for thresholds: successive accepts and rejects (Chen et al. 2014)."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cutline.core.tally import Floats
 from cutline.rules.base import Policy
@@ -33,7 +33,7 @@ class CSAR(Policy):
 
     name = "csar"
 
-    spend: float = 0.0
+    spend: float = field(default=0.0, kw_only=True)
 
     def memory(self, arms: int) -> int:
         """The phase, its length, the arm to look at next, then a flag per arm that is closed."""

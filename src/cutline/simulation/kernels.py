@@ -431,7 +431,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 for i in range(B):
                     base = np.uint64(i * size)
                     values[base + slot[i]] = fresh[i]
-                    group = slot[i] >> SHIFT
+                    group: Any = slot[i] >> SHIFT
                     child = base + (group << SHIFT)
                     c = first_lowest(values, child)
                     low = values[child + c]

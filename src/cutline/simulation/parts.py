@@ -202,7 +202,8 @@ def _policy_part(
 
     called = ", ".join(argument(name) for name in parameter_names(choose))
     return _write(
-        f"def part(columns, width, memory, step, settings, chance, luck):\n    return choose({called})\n",
+        "def part(columns, width, memory, step, settings, chance, luck):\n"  # one name for all
+        f"    return choose({called})\n",
         choose=choose,
     )
 
