@@ -75,7 +75,7 @@ def uniform(what: Chance, draw: int) -> float:
     ``draw`` numbers the draws within one pull, for those that need several.
 
     >>> uniform(chance(1, 0, game=0, arm=3, pull=7, purpose=REWARD), 0)
-    0.4586659117187937
+    0.7027391153640642
     """
     k0, k1, c0, c1, c2, c3 = what
     high, low, _, _ = philox(c0, c1, c2, c3 + (draw << 4), k0, k1)

@@ -52,7 +52,7 @@ def normal_quantile(u: float) -> float:
     was fitted for this project to the range a 53-bit uniform can reach, where one piece suffices.
 
     >>> normal_quantile(0.5), round(normal_quantile(0.975), 12)
-    (0.0, 1.959963984540)
+    (0.0, 1.95996398454)
     """
     q = u - 0.5
     p = 0.5 - abs(q)  # the nearer tail

@@ -56,6 +56,9 @@ class Rule:
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "precision"}
         return {name: float(value) for name, value in own.items() if value is not None}
 
+    def check(self, problem: Problem) -> None:
+        """Raise a ValueError where the rule is not made for such a problem; most take any."""
+
     def start(self, problem: Problem) -> Floats:
         """What is kept for every arm before the first pull: one row for each name in ``keeps``."""
         return np.zeros((len(self.keeps), len(problem.arms)))

@@ -2,6 +2,7 @@
 
 import math
 
+from cutline.core.problem import Problem
 from cutline.core.special import bernoulli_kl
 from cutline.rules.base import ClockedIndexRule
 
@@ -24,6 +25,13 @@ class SLRD(ClockedIndexRule):
     """
 
     name = "slr-d"
+
+    def check(self, problem: Problem) -> None:
+        """Rewards must lie between 0 and 1."""
+        if (problem.rewards.low, problem.rewards.high) != (0.0, 1.0):
+            raise ValueError(
+                f"slr-d is for rewards between 0 and 1, these are {problem.rewards.kind}"
+            )
 
     @staticmethod
     def formula(

@@ -410,9 +410,9 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                     place = (np.uint64(i * K) + slot[i]) * np.uint64(own)
                     columns[i] = state[place]
                     columns[B + i] = state[place + np.uint64(1)]
-                    arm = np.uint64(state[place + np.uint64(2)]) * np.uint64(wide)
+                    fixed = np.uint64(state[place + np.uint64(2)]) * np.uint64(wide)
                     for r in range(2, rows):
-                        columns[r * B + i] = shared[arm + np.uint64(r - 2)]
+                        columns[r * B + i] = shared[fixed + np.uint64(r - 2)]
                     for r in range(changing, tau_row):
                         columns[r * B + i] = state[place + np.uint64(3 + r - changing)]
                 for i in range(B):
@@ -431,7 +431,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 for i in range(B):
                     base = np.uint64(i * size)
                     values[base + slot[i]] = fresh[i]
-                    group: Any = slot[i] >> SHIFT
+                    group = slot[i] >> SHIFT
                     child = base + (group << SHIFT)
                     c = first_lowest(values, child)
                     low = values[child + c]

@@ -94,6 +94,7 @@ class Parts:
 
 def assemble(rule: Rule, bandit: Bandit) -> Parts:
     """The parts of a game of this rule on this bandit."""
+    rule.check(bandit.problem)
     own = _settings(rule, bandit, budget=len(bandit.problem.arms))
     clash = set(rule.keeps) & set(own) | (set(own) | set(rule.keeps)) & set(TALLY)
     if clash:

@@ -24,7 +24,7 @@ def tie_order(seed: int, game: int, arms: int) -> list[int]:
     """The arms in the order in which ties fall in one game: a random order, by a key per arm.
 
     >>> tie_order(seed=1, game=0, arms=4), tie_order(seed=1, game=0, arms=5)
-    ([2, 1, 3, 0], [2, 1, 3, 4, 0])
+    ([0, 3, 2, 1], [0, 3, 2, 4, 1])
     """
     key0, key1 = seed_key(seed)
     keys = [uniform(chance(key0, key1, game, arm, 0, TIE), 0) for arm in range(arms)]
@@ -37,7 +37,7 @@ def play(bandit: Bandit, rule: Rule, *, budget: int, seed: int = 0, game: int = 
     >>> from cutline.rules import APT
     >>> from cutline.simulation import three_groups
     >>> play(three_groups(), APT(), budget=14, seed=1).arms[10:]
-    [3, 6, 3, 2]
+    [6, 6, 6, 0]
     """
     parts = assemble(rule, bandit)
     key0, key1 = seed_key(seed)

@@ -49,10 +49,10 @@ def simulate(
     rewards, and the counts are the same for any number of ``threads`` and any ``chunk`` of games.
 
     ``budget``
-        the horizon, or several
+        the horizon, or a list of horizons
     ``horizons``
-        where errors are counted: by default the budgets if there are several; else every step up to
-        the budget (1,000 of them at most), or 25 steps when some rule must be replayed
+        where errors are counted: by default at the budgets if a list is given; else at every step
+        up to the budget (1,000 of them at most), or at 25 steps when some rule must be replayed
     ``replay``
         a rule that must know its horizon is played anew for every horizon; with False it is played
         once, told the largest, and read along the way
@@ -156,7 +156,8 @@ def _horizons(
 ) -> Ints:
     if not rules:
         raise ValueError("name at least one rule to simulate")
-    budgets = [budget] if isinstance(budget, int | np.integer) else list(budget)
+    several = isinstance(budget, Sequence | np.ndarray)
+    budgets = list(budget) if isinstance(budget, Sequence | np.ndarray) else [budget]
     if not budgets:
         raise ValueError("a budget is needed: the number of pulls in a game")
     for value in [*budgets, *(horizons if horizons is not None else ())]:
@@ -176,7 +177,7 @@ def _horizons(
         chosen = {int(h) for h in horizons} | {last}
         if max(chosen) > last:
             raise ValueError(f"horizon {max(chosen)} is beyond the budget {last}")
-    elif len(budgets) > 1:
+    elif several:
         chosen = {int(b) for b in budgets}
     else:
         replayed = replay and not all(rule.anytime for rule in rules)

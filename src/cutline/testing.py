@@ -1,0 +1,64 @@
+"""What is true of every rule, for testing a new one in three lines.
+
+>>> from cutline import APT
+>>> check_rule(APT())
+"""
+
+from cutline.core.rewards import Rewards
+from cutline.rules.base import IndexRule, Rule
+from cutline.simulation.arms import Bernoulli, Recorded
+from cutline.simulation.bandit import Bandit
+from cutline.simulation.engine import Player
+from cutline.simulation.reference import play
+from cutline.simulation.simulate import simulate
+
+MEANS = [0.05, 0.3, 0.42, 0.5, 0.61, 0.8, 0.97]
+
+
+def check_rule(rule: Rule, bandit: Bandit | None = None, *, budget: int = 150) -> None:
+    """Raise AssertionError where a rule does not behave as every rule must.
+
+    * It asks for arms that exist, no more often than the budget allows, and for every arm first.
+    * Compiled, in each way the simulator can play it, it makes the choices of the plain reference.
+    * A game is the same alone and among others.
+    * An index rule follows its arms when they are renumbered.
+
+    The rule is tried on a small Bernoulli bandit unless another is given.
+    """
+    bandit = bandit or Bandit(Bernoulli(MEANS), threshold=0.5, precision=0.1)
+    arms = len(bandit.problem.arms)
+    ways = ["policy"]
+    if isinstance(rule, IndexRule) and not rule.clocked:
+        ways += ["scan", "tree"]
+    players = {way: Player(rule, bandit, way=way) for way in ways}
+    for game in (0, 1, 63, 64, 2**40):
+        plain = play(bandit, rule, budget=budget, seed=7, game=game).arms
+        assert len(plain) <= budget, f"{rule} pulled {len(plain)} times with a budget of {budget}"
+        assert set(plain) <= set(range(arms)), f"{rule} asked for an arm that does not exist"
+        if isinstance(rule, IndexRule):
+            first = sorted(plain[: arms * rule.first_pulls])
+            assert first == sorted(list(range(arms)) * rule.first_pulls), f"{rule} skipped an arm"
+        for way, player in players.items():
+            compiled = player.picks(7, game, budget)
+            assert compiled == plain, f"{rule} plays game {game} differently when compiled ({way})"
+    whole = simulate(bandit, [rule], budget=[budget], games=70, seed=7)
+    alone = simulate(bandit, [rule], budget=[budget], games=1, seed=7, first_game=69)
+    rest = simulate(bandit, [rule], budget=[budget], games=69, seed=7, chunk=8)
+    both = rest.merge(alone)
+    assert (both.pulls_sum == whole.pulls_sum).all(), f"{rule}: a game depends on its neighbours"
+    assert (both.wrong_games == whole.wrong_games).all(), f"{rule}: a game depends on others"
+    if isinstance(rule, IndexRule):
+        _check_renumbering(rule, budget)
+
+
+def _check_renumbering(rule: Rule, budget: int) -> None:
+    """Rewards without noise: the arms' means alone decide, whatever their numbers."""
+
+    def pulls(means: list[float]) -> dict[float, int]:
+        arms = Recorded.from_samples([[mean] for mean in means], Rewards("bounded"))
+        bandit = Bandit(arms, threshold=0.5, precision=0.1)
+        tallies = play(bandit, rule, budget=budget, seed=3).tallies
+        return dict(zip(means, tallies.pulls.tolist(), strict=True))
+
+    one, other = pulls(MEANS), pulls(MEANS[::-1])
+    assert one == other, f"{rule} depends on the numbering of the arms: {one} and {other}"
