@@ -1,0 +1,114 @@
+"""How fast the simulator is, as ratios in one run against what one would write instead.
+
+    make bench            or, with JAX in the comparison, make bench JAX=1
+
+Machines are shared and noisy: every contender is timed several times, in turn, and its best time
+counts. All play the same job: APT on ten arms (the paper's Experiment 1), 500 pulls a game, and the
+error at every horizon. Ours draws with a counter-based generator in float64.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import baselines
+import numpy as np
+
+from cutline import APT, CSAR, SLRD, UCBE, Bandit, Bernoulli, RoundRobin, Uniform, simulate
+from cutline.figures.tables import aligned
+from cutline.simulation import three_groups
+
+BUDGET = 500
+Job = tuple[str, int, Callable[[int], object]]  # a name, games in a round, what plays them
+
+
+def speeds(jobs: list[Job], rounds: int, budget: int = BUDGET) -> list[float]:
+    """Pulls per second of every job: the best of some rounds, the jobs taking turns."""
+    best = [0.0] * len(jobs)
+    for _, games, play in jobs:
+        play(games)  # compiled, loaded and warm
+    for _ in range(rounds):
+        for i, (_, games, play) in enumerate(jobs):
+            start = time.perf_counter()
+            play(games)
+            best[i] = max(best[i], games * budget / (time.perf_counter() - start))
+    return best
+
+
+def ours(rule, bandit, budget=BUDGET, **options) -> Callable[[int], object]:  # type: ignore[no-untyped-def]
+    """A job of ours: the whole curve for rules that need no horizon, else one horizon."""
+
+    def play(games: int) -> object:
+        steps = budget if rule.anytime else [budget]
+        return simulate(bandit, [rule], budget=steps, games=games, seed=1, **options)
+
+    return play
+
+
+def contenders(sd: float | None) -> list[Job]:
+    """The same games in NumPy, pure Python and, where it is installed, JAX."""
+    settings = (baselines.THREE_GROUPS, sd, 0.5, 0.1, BUDGET)
+
+    def job(name: str, games: int, play: Callable[..., object], **options: object) -> Job:
+        return name, games, lambda n: play(*settings, n, 1, **options)
+
+    jobs = [
+        job("NumPy, argmin, 1 core", 4_000, baselines.plain_numpy_apt),
+        job("NumPy, packed keys, 1 core", 32_000, baselines.numpy_apt),
+        job("pure Python, 1 core", 200, baselines.python_apt),
+    ]
+    try:
+        import jax  # noqa: F401
+    except ImportError:
+        print("JAX is not installed and left out (make bench JAX=1 installs it)\n")
+        return jobs
+    return [
+        *jobs,
+        job("JAX, float64, all cores", 60_000, baselines.jax_apt, dtype="float64", batch=1_500),
+        job("JAX, float32, all cores", 120_000, baselines.jax_apt, dtype="float32"),
+    ]
+
+
+def show(title: str, jobs: list[Job], found: list[float]) -> None:
+    """A table, with every job as a share of the first."""
+    rows = [[title, "M pulls/s", "ratio"]]
+    for (name, _, _), speed in zip(jobs, found, strict=True):
+        rows.append([name, f"{speed / 1e6:.1f}", f"{found[0] / speed:.2f}"])
+    print(aligned(rows))
+
+
+def main() -> None:
+    """Print all tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    for kind, sd in (("Bernoulli", None), ("Gaussian", 0.5)):
+        bandit = three_groups(sd is not None)
+        jobs: list[Job] = [
+            ("cutline, all cores", 200_000, ours(APT(), bandit)),
+            ("cutline, 1 core", 100_000, ours(APT(), bandit, threads=1)),
+            *contenders(sd),
+        ]
+        show(f"APT, {kind} arms, whole curve", jobs, speeds(jobs, rounds))
+    jobs = []
+    for rule in (APT(), UCBE(1), CSAR(), Uniform(), RoundRobin(), SLRD()):
+        for kind, bandit in (("Bernoulli", three_groups()), ("Gaussian", three_groups(True))):
+            if not (isinstance(rule, SLRD) and kind == "Gaussian"):
+                games = 10_000 if isinstance(rule, SLRD) else 100_000
+                jobs.append((f"{rule}, {kind}", games, ours(rule, bandit)))
+    show("rules, all cores", jobs, speeds(jobs, rounds))
+    rows = [["arms", "budget", "M pulls/s", "cost per pull"]]
+    first = 0.0
+    for arms, games in ((10, 40_000), (100, 2_000), (1_000, 128), (10_000, 32)):
+        means = np.random.default_rng(1).uniform(size=arms)
+        bandit = Bandit(Bernoulli(means), threshold=0.5, precision=0.1)
+        budget = 100 * arms if arms > 10 else BUDGET
+        jobs = [("", games, ours(APT(), bandit, budget))]
+        (speed,) = speeds(jobs, min(rounds, 3), budget)
+        first = first or speed
+        rows.append([str(arms), str(budget), f"{speed / 1e6:.1f}", f"{first / speed:.2f} x"])
+    print(aligned(rows))
+
+
+if __name__ == "__main__":
+    main()
