@@ -66,7 +66,7 @@ class Player:
         order = orders(seed, game, 1, self._start.shape[1])
         arguments, _ = self._arguments(seed, game, 1, order, np.array([budget]), budget)
         self._kernel(*arguments)
-        return [int(arm) for arm in arguments[-1][:, 0] if arm >= 0]
+        return [int(arm) for arm in arguments[-1][-1][:, 0] if arm >= 0]
 
     def _arguments(
         self, seed: int, first_game: int, games: int, order: Any, horizons: Ints, noted: int
@@ -81,8 +81,8 @@ class Player:
         picks = np.full((noted, games), -1, np.int32)
         settings = self._parts.values(self._rule, self._bandit, int(horizons[-1]))
         given = (key0, key1, first_game, games, order, self._start, self._common, settings)
-        kept = (counts.words, counts.wrong_arms, counts.wrong_arms_squared, counts.pulls, picks)
-        return (*given, self._table, self._memory, horizons, *kept), counts
+        out = (counts.words, counts.wrong_arms, counts.wrong_arms_squared, counts.pulls, picks)
+        return (*given, self._table, self._memory, horizons, out), counts
 
 
 def orders(seed: int, first_game: int, games: int, arms: int) -> npt.NDArray[np.int32]:

@@ -1,0 +1,127 @@
+"""Index rules with few arms: 64 games in lockstep."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cutline.simulation.kernels.shared import LANES, count_pull, note_wrong
+from cutline.simulation.parts import Parts
+
+
+def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
+    """Index rules with few arms, 64 games in lockstep."""
+    rows, tau_row, changing = len(parts.layout.rows), parts.layout.tau, parts.layout.changing
+    squares_row = parts.layout.squares
+    assert parts.index is not None
+    index, draw, learn = parts.index, parts.draw, parts.learn
+    L, UL = LANES, np.uint64(LANES)
+
+    def kernel(  # type: ignore[no-untyped-def]
+        key0, key1, first_game, games, orders, start, common, settings, table, memory_size,
+        horizons, out,
+    ):  # fmt: skip
+        words, wrong_sum, wrong_squares, pulls_sum, picks = out
+        K = start.shape[1]
+        size = np.uint64(K * L)
+        state = np.empty(rows * K * L)  # (row, arm, game)
+        lowest = np.empty(K * L)  # the index of every arm
+        best = np.empty(L)
+        slot = np.empty(L, np.uint64)
+        columns = np.empty(rows * L)  # the pulled arm of every game
+        rewards = np.empty(L)
+        fresh = np.empty(L)
+        wrong = np.empty(L)
+        gathered = tau_row if common else rows
+        for block in range((games + L - 1) // L):
+            lanes = min(L, games - block * L)
+            game = first_game + block * L
+            relevant = 0.0
+            for k in range(K):
+                relevant += abs(start[2, k])
+            for i in range(L):
+                wrong[i] = relevant
+                g = block * L + min(i, lanes - 1)
+                for k in range(K):
+                    arm = orders[g, k]
+                    for r in range(rows):
+                        state[(r * K + k) * L + i] = start[r, arm]
+            if common:
+                for i in range(L):
+                    columns[tau_row * L + i] = start[tau_row, 0]
+                    columns[(tau_row + 1) * L + i] = start[tau_row + 1, 0]
+            h = 0
+            for step in range(horizons[-1]):
+                if step < first_pulls * K:
+                    for i in range(L):
+                        slot[i] = np.uint64(step % K)
+                else:
+                    for i in range(L):
+                        best[i] = lowest[i]
+                        slot[i] = np.uint64(0)
+                    k = 1
+                    while k + 3 <= K:  # three arms a pass: half the memory traffic of one
+                        for i in range(L):
+                            low = best[i]
+                            arm = slot[i]
+                            value = lowest[k * L + i]
+                            arm = np.uint64(k) if value < low else arm
+                            low = value if value < low else low
+                            value = lowest[(k + 1) * L + i]
+                            arm = np.uint64(k + 1) if value < low else arm
+                            low = value if value < low else low
+                            value = lowest[(k + 2) * L + i]
+                            arm = np.uint64(k + 2) if value < low else arm
+                            low = value if value < low else low
+                            best[i] = low
+                            slot[i] = arm
+                        k += 3
+                    while k < K:
+                        for i in range(L):
+                            low = best[i]
+                            arm = slot[i]
+                            value = lowest[k * L + i]
+                            slot[i] = np.uint64(k) if value < low else arm
+                            best[i] = value if value < low else low
+                        k += 1
+                for i in range(L):
+                    j = slot[i] * UL + np.uint64(i)
+                    columns[i] = state[j]
+                    columns[L + i] = state[size + j]
+                    columns[2 * L + i] = state[np.uint64(2) * size + j]
+                    columns[3 * L + i] = state[np.uint64(3) * size + j]
+                    columns[4 * L + i] = state[np.uint64(4) * size + j]
+                for r in range(5, gathered):
+                    for i in range(L):
+                        j = slot[i] * UL + np.uint64(i)
+                        columns[r * L + i] = state[np.uint64(r) * size + j]
+                for i in range(L):
+                    rewards[i] = draw(columns, L, i, key0, key1, game + i, table)
+                for i in range(L):
+                    learn(columns, L, i, rewards[i], settings)
+                for i in range(L):
+                    wrong[i] += count_pull(columns, L, i, rewards[i], tau_row, squares_row)
+                    fresh[i] = index(columns, L, i, step, settings)
+                for i in range(L):
+                    j = slot[i] * UL + np.uint64(i)
+                    state[j] = columns[i]
+                    state[size + j] = columns[L + i]
+                    lowest[j] = fresh[i]
+                for r in range(changing, tau_row):
+                    for i in range(L):
+                        j = slot[i] * UL + np.uint64(i)
+                        state[np.uint64(r) * size + j] = columns[r * L + i]
+                if picks.shape[0] > 0:
+                    for i in range(lanes):
+                        picks[step, block * L + i] = int(columns[3 * L + i])
+                if step + 1 == horizons[h]:
+                    for i in range(lanes):
+                        game_ = block * L + i
+                        note_wrong(int(wrong[i]), game_, words, h, wrong_sum, wrong_squares)
+                    h += 1
+            for k in range(K):
+                for i in range(lanes):
+                    arm = int(state[(3 * K + k) * L + i])
+                    pulls_sum[arm] += int(state[k * L + i])
+
+    return kernel

@@ -1,0 +1,156 @@
+"""Index rules with many arms: a tree over the indices."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from cutline.simulation.kernels.shared import BUNDLE, count_pull, note_wrong
+from cutline.simulation.parts import Parts
+
+FANOUT = 8  # children of a node of the tree: one cache line
+
+
+def first_lowest(values, at):  # type: ignore[no-untyped-def]
+    """The place, among FANOUT values from ``at`` on, of the first that is lowest; by pairs."""
+    v0 = values[at]
+    v1 = values[at + np.uint64(1)]
+    v2 = values[at + np.uint64(2)]
+    v3 = values[at + np.uint64(3)]
+    v4 = values[at + np.uint64(4)]
+    v5 = values[at + np.uint64(5)]
+    v6 = values[at + np.uint64(6)]
+    v7 = values[at + np.uint64(7)]
+    p0 = np.uint64(v1 < v0)
+    p2 = np.uint64(2) + np.uint64(v3 < v2)
+    p4 = np.uint64(4) + np.uint64(v5 < v4)
+    p6 = np.uint64(6) + np.uint64(v7 < v6)
+    v0 = v1 if v1 < v0 else v0
+    v2 = v3 if v3 < v2 else v2
+    v4 = v5 if v5 < v4 else v4
+    v6 = v7 if v7 < v6 else v6
+    p0 = p2 if v2 < v0 else p0
+    p4 = p6 if v6 < v4 else p4
+    v0 = v2 if v2 < v0 else v0
+    v4 = v6 if v6 < v4 else v4
+    return p4 if v4 < v0 else p0
+
+
+def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
+    """Index rules with many arms: the lowest index is found by a tree, some games side by side.
+
+    What differs between games is kept small, so that it stays in the cache: pulls, total and what
+    the rule keeps; the rest of an arm is read from what all games share. Places are unsigned, as
+    numba would otherwise look whether each counts from the end.
+    """
+    rows, tau_row, changing = len(parts.layout.rows), parts.layout.tau, parts.layout.changing
+    squares_row = parts.layout.squares
+    assert parts.index is not None
+    index, draw, learn = parts.index, parts.draw, parts.learn
+    own = 3 + tau_row - changing
+    wide = (rows - 2 + 7) // 8 * 8  # whole cache lines
+    B, F, SHIFT = BUNDLE, FANOUT, np.uint64(3)
+
+    def kernel(  # type: ignore[no-untyped-def]
+        key0, key1, first_game, games, orders, start, common, settings, table, memory_size,
+        horizons, out,
+    ):  # fmt: skip
+        words, wrong_sum, wrong_squares, pulls_sum, picks = out
+        K = start.shape[1]
+        shared = np.empty(K * wide)  # (arm, row from the third on)
+        relevant = 0.0
+        for arm in range(K):
+            relevant += abs(start[2, arm])
+            for r in range(2, rows):
+                shared[arm * wide + r - 2] = start[r, arm]
+        offsets = np.empty(32, np.uint64)  # where each level of the tree starts
+        levels, size, width = 0, 0, K
+        while True:
+            width = (width + F - 1) // F * F
+            offsets[levels] = size
+            size += width
+            levels += 1
+            if width == F:
+                break
+            width = width // F
+        values = np.empty(B * size)
+        arms = np.empty(B * size, np.uint32)  # the arm of the lowest leaf below a node
+        state = np.empty(B * K * own)  # (game, place; pulls, total, arm, what is kept)
+        slot = np.empty(B, np.uint64)
+        top = np.zeros(B, np.uint64)
+        columns = np.empty(rows * B)
+        rewards = np.empty(B)
+        fresh = np.empty(B)
+        wrong = np.empty(B)
+        for bundle in range((games + B - 1) // B):
+            lanes = min(B, games - bundle * B)
+            first = bundle * B
+            values[:] = np.inf
+            arms[:] = 0
+            wrong[:] = relevant
+            for i in range(B):
+                g = first + min(i, lanes - 1)
+                for k in range(K):
+                    at = (i * K + k) * own
+                    state[at] = 0.0
+                    state[at + 1] = 0.0
+                    state[at + 2] = orders[g, k]
+                    for r in range(changing, tau_row):
+                        state[at + 3 + r - changing] = start[r, orders[g, k]]
+            h = 0
+            for step in range(horizons[-1]):
+                if step < first_pulls * K:
+                    top[:] = np.uint64(step % K)
+                for i in range(B):
+                    slot[i] = top[i]
+                    place = (np.uint64(i * K) + slot[i]) * np.uint64(own)
+                    columns[i] = state[place]
+                    columns[B + i] = state[place + np.uint64(1)]
+                    fixed = np.uint64(state[place + np.uint64(2)]) * np.uint64(wide)
+                    for r in range(2, rows):
+                        columns[r * B + i] = shared[fixed + np.uint64(r - 2)]
+                    for r in range(changing, tau_row):
+                        columns[r * B + i] = state[place + np.uint64(3 + r - changing)]
+                for i in range(B):
+                    rewards[i] = draw(columns, B, i, key0, key1, first_game + first + i, table)
+                for i in range(B):
+                    learn(columns, B, i, rewards[i], settings)
+                for i in range(B):
+                    wrong[i] += count_pull(columns, B, i, rewards[i], tau_row, squares_row)
+                    fresh[i] = index(columns, B, i, step, settings)
+                for i in range(B):
+                    place = (np.uint64(i * K) + slot[i]) * np.uint64(own)
+                    state[place] = columns[i]
+                    state[place + np.uint64(1)] = columns[B + i]
+                    for r in range(changing, tau_row):
+                        state[place + np.uint64(3 + r - changing)] = columns[r * B + i]
+                for i in range(B):
+                    base = np.uint64(i * size)
+                    values[base + slot[i]] = fresh[i]
+                    group = slot[i] >> SHIFT
+                    child = base + (group << SHIFT)
+                    c = first_lowest(values, child)
+                    low = values[child + c]
+                    best = (group << SHIFT) + c
+                    for level in range(1, levels):
+                        above = base + offsets[level]
+                        values[above + group] = low
+                        arms[above + group] = np.uint32(best)
+                        group >>= SHIFT
+                        child = above + (group << SHIFT)
+                        c = first_lowest(values, child)
+                        low = values[child + c]
+                        best = np.uint64(arms[child + c])
+                    top[i] = best
+                if picks.shape[0] > 0:
+                    for i in range(lanes):
+                        picks[step, first + i] = int(columns[3 * B + i])
+                if step + 1 == horizons[h]:
+                    for i in range(lanes):
+                        note_wrong(int(wrong[i]), first + i, words, h, wrong_sum, wrong_squares)
+                    h += 1
+            for i in range(lanes):
+                for k in range(K):
+                    pulls_sum[orders[first + i, k]] += int(state[(i * K + k) * own])
+
+    return kernel
