@@ -46,7 +46,7 @@ MINE = '''
 import math
 from dataclasses import dataclass
 
-from cutline import IndexRule
+from cutline import IndexRule, Policy
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,12 @@ class CannotBeCompiled(IndexRule):
     @staticmethod
     def formula(pulls):
         return pulls + missing_name
+
+
+class NoSuchArm(Policy):
+    @staticmethod
+    def choose(arms):
+        return arms  # places are counted from 0
 
 
 class NotStatic(IndexRule):
@@ -430,6 +436,7 @@ BAD = {
     "--rules apt:colour=3": "no setting of that rule, which has: precision",
     "--rules ucbe:1:2:3": "'3' in 'ucbe:1:2:3' is no setting of that rule",
     "--rules ucbe:big": "'big' in 'ucbe:big' is not a number",
+    "--rules slr-d --arms gaussian": "slr-d is for rewards between 0 and 1",
     "--rules nofile.py:Mine": "there is no file nofile.py",
     "--rules broken.py:Mine": "broken.py could not be read: SyntaxError",
     "--rules raises.py:Mine": "raises.py could not be read: RuntimeError: no luck",
@@ -499,7 +506,13 @@ BAD = {
     "broken.toml other.toml": "could not be read",
     "--rules ucbe:nan": "nan",
     "--rules ucbe:inf": "inf",
-    "--rules apt:precision=-1": "precision must be 0 or more",
+    "--rules ucbe:-1": "0 or more",
+    "--rules ucbe:1:0": "above 0",
+    "--rules apt:precision=-1": "0 or more",
+    "--rules apt:precision=nan": "nan",
+    "--rules exits.py:Mine": "exits.py could not be read: SystemExit",
+    "--rules mine.py:NoSuchArm": "NoSuchArm",
+    "number.toml": "plot",
 }
 KNOWN = {
     "--budget 1": "a note comes before the error",
@@ -513,7 +526,13 @@ KNOWN = {
     "half.toml": "10.5 games are taken for 10",
     "--rules ucbe:nan": "played",
     "--rules ucbe:inf": "played",
+    "--rules ucbe:-1": "played, with indices that are no numbers",
+    "--rules ucbe:1:0": "a ZeroDivisionError",
     "--rules apt:precision=-1": "played",
+    "--rules apt:precision=nan": "played",
+    "--rules exits.py:Mine": "the command ends with the file's exit code",
+    "--rules mine.py:NoSuchArm": "memory that is not the arm's is read and written; it may crash",
+    "number.toml": "expected str, bytes or os.PathLike object, not int",
 }
 
 
@@ -530,11 +549,13 @@ def test_bad_input_is_one_sentence(run, tmp_path, words, told):
     for name, text in {
         "mine.py": MINE,
         "broken.py": "def (",
+        "exits.py": "raise SystemExit(3)",
         "raises.py": "raise RuntimeError('no luck')",
         "broken.toml": "means = [0.1\n",
         "unknown.toml": "meens = [0.1]\n",
         "date.toml": "games = 2000-01-01\n",
         "half.toml": "games = 10.5\n",
+        "number.toml": "plot = 3\n",
         "other.toml": 'rules = "other"\n',
     }.items():
         (tmp_path / name).write_text(text)

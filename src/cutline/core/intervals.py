@@ -42,8 +42,8 @@ def bounded_mean(
     units of ``top``), tossed until its mean varies as much as the one seen, n* = p(1 - p) / var
     times. For a quantity that is always 0 or ``top`` it is Clopper-Pearson itself.
 
-    When all games agree n* = games, so the width is never 0. The level is approximate: 10 games
-    may leave 93 % of 95 %, and a rare large value that no game has shown is not allowed for.
+    When all games agree n* = games, so the width is never 0. The level is approximate: with 10
+    games 95 % may mean 93 %, and a rare large value that no game has shown is not allowed for.
 
     >>> low, high = bounded_mean(total=30.0, squares=50.0, games=100, top=5.0)
     >>> round(low, 3), round(high, 3)

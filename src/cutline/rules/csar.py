@@ -21,6 +21,16 @@ def phase_length(phase: int, arms: int, budget: float) -> int:
     return math.ceil(max(budget - arms, 0.0) / (harmonic * (arms + 1 - phase)))
 
 
+def furthest_open(pulls: Floats, total: Floats, tau: Floats, memory: Floats, arms: int) -> int:
+    """The open arm whose mean is furthest from its threshold; all open arms have equal pulls."""
+    furthest, distance = -1, -1.0
+    for j in range(arms):
+        away = abs(total[j] - pulls[j] * tau[j])
+        if memory[3 + j] == 0.0 and away > distance:
+            furthest, distance = j, away
+    return furthest
+
+
 @dataclass(frozen=True)
 class CSAR(Policy):
     """Pull all open arms alike in K phases; after each, close the arm furthest from its threshold.
@@ -49,31 +59,16 @@ class CSAR(Policy):
         budget: float,
         spend: float,
     ) -> int:
-        """The next open arm that has not had its share of this phase."""
+        """The open arms in turn, until each has had its share of this phase."""
         while True:
-            length = memory[1]
-            i = int(memory[2])
-            while i < arms:
-                if memory[3 + i] == 0.0 and pulls[i] < length:
-                    memory[2] = i
+            for j in range(arms):
+                i = (int(memory[2]) + j) % arms
+                if memory[3 + i] == 0.0 and pulls[i] < memory[1]:
+                    memory[2] = i + 1.0
                     return i
-                i += 1
-            if memory[0] == arms:  # after the last phase one arm is still open
-                if spend > 0.0:
-                    for j in range(arms):
-                        if memory[3 + j] == 0.0:
-                            return j
-                return -1
+            if memory[0] == arms:  # the last phase is over, and one arm still open
+                return furthest_open(pulls, total, tau, memory, arms) if spend > 0.0 else -1
             if memory[0] > 0.0:
-                furthest = -1
-                for j in range(arms):
-                    if memory[3 + j] == 0.0 and (
-                        furthest < 0
-                        or abs(total[j] - pulls[j] * tau[j])
-                        > abs(total[furthest] - pulls[furthest] * tau[furthest])
-                    ):
-                        furthest = j
-                memory[3 + furthest] = 1.0
+                memory[3 + furthest_open(pulls, total, tau, memory, arms)] = 1.0
             memory[0] += 1.0
             memory[1] = phase_length(int(memory[0]), arms, budget)
-            memory[2] = 0.0
