@@ -193,6 +193,68 @@ def numpy_batch(
     return np.array(errors[:budget])
 
 
+def plain_jax_apt(
+    means: Sequence[float],
+    sd: float | None,
+    threshold: float,
+    precision: float,
+    budget: int,
+    games: int,
+    seed: int,
+    batch: int = 20_000,
+    dtype: str = "float64",
+) -> np.ndarray:
+    """Play `batch` games at once in JAX as one would at first: `argmin`, then a mask."""
+    import jax
+
+    with jax.enable_x64(dtype == "float64"):
+        program = plain_jax_program(tuple(means), sd, threshold, precision, budget, batch, dtype)
+        keys = jax.random.split(jax.random.key(seed), math.ceil(games / batch))
+        return np.asarray(sum(np.asarray(program(key)) for key in keys))
+
+
+@cache
+def plain_jax_program(
+    means: tuple[float, ...],
+    sd: float | None,
+    tau: float,
+    eps: float,
+    budget: int,
+    games: int,
+    dtype: str,
+) -> Callable[[Any], Any]:
+    """One batch in one `scan`: row j is game j, column i is arm i."""
+    import jax
+    from jax import numpy as jnp
+
+    mu, arms = np.array(means, dtype), np.arange(len(means))
+    cost = np.array(costs(means, tau, eps))
+
+    def step(state: Any, key: Any) -> Any:
+        pulls, total, index = state
+        arm = jnp.argmin(index, axis=1)
+        mean = jnp.asarray(mu)[arm]
+        if sd is None:
+            reward = (jax.random.uniform(key, (games,), dtype) < mean).astype(dtype)
+        else:
+            reward = mean + sd * jax.random.normal(key, (games,), dtype)
+        pulled = arm[:, None] == arms
+        pulls = pulls + pulled
+        total = total + jnp.where(pulled, reward[:, None], 0)
+        seen = jnp.maximum(pulls, 1)
+        new = (jnp.abs(total - pulls * tau) + pulls * eps) / jnp.sqrt(seen)
+        index = jnp.where(pulled, new, index)
+        wrong = jnp.where(total >= pulls * tau, cost > 0, cost < 0) | ((pulls == 0) & (cost != 0))
+        return (pulls, total, index), jnp.any(wrong, axis=1).sum()
+
+    @jax.jit
+    def play(key: Any) -> Any:
+        none = jnp.zeros((games, len(means)), dtype)
+        return jax.lax.scan(step, (none, none, none - 1), jax.random.split(key, budget))[1]
+
+    return play
+
+
 def jax_apt(
     means: Sequence[float],
     sd: float | None,

@@ -64,8 +64,15 @@ def contenders(sd: float | None) -> list[Job]:
         return jobs
     return [
         *jobs,
-        job("JAX, float64, all cores", 60_000, baselines.jax_apt, dtype="float64", batch=1_500),
-        job("JAX, float32, all cores", 120_000, baselines.jax_apt, dtype="float32"),
+        job("JAX, argmin, float64, all cores", 20_000, baselines.plain_jax_apt),
+        job(
+            "JAX, tuned, float64, all cores",
+            60_000,
+            baselines.jax_apt,
+            dtype="float64",
+            batch=1_500,
+        ),
+        job("JAX, tuned, float32, all cores", 120_000, baselines.jax_apt, dtype="float32"),
     ]
 
 

@@ -511,8 +511,8 @@ BAD = {
     "--rules apt:precision=-1": "0 or more",
     "--rules apt:precision=nan": "nan",
     "--rules exits.py:Mine": "exits.py could not be read: SystemExit",
-    "--rules mine.py:NoSuchArm": "NoSuchArm",
-    "number.toml": "plot",
+    "--rules mine.py:NoSuchArm": "place of an arm",
+    "number.toml": "ending of 3",
 }
 KNOWN = {
     "--budget 1": "a note comes before the error",
