@@ -42,7 +42,8 @@ print(len(passes.buffer), "passes", file=sys.stderr)
 
 def environment(cache: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    return {**kept, "CUTLINE_CACHE_DIR": str(cache)}
+    # Little is played here, so little is gained by optimising: compiling is quicker without.
+    return {**kept, "CUTLINE_CACHE_DIR": str(cache), "NUMBA_OPT": "0"}
 
 
 def python(*arguments: str, cache: Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -139,15 +140,6 @@ def test_damaged_files_are_compiled_anew(crowd, warm):
     assert all(mended[name] != damaged[name] for name in damaged)
 
 
-def test_a_cache_that_cannot_be_written_is_done_without(crowd, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("")
-    rows, passes = cutline(*SIMULATE, "--rules", "apt", cache=file / "below")
-    assert passes > 0
-    assert rows == json.loads(crowd[1][0][1])
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-
-
 # --- Small functions: the same questions, asked of compile_kernel alone --------------------------
 
 
@@ -191,6 +183,17 @@ def test_a_damaged_file_is_as_good_as_none(cache, damage):
     assert compiled(hypotenuse, 3.0, 4.0) == (5.0, 0)  # whole again
 
 
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
+    file = tmp_path / "file"
+    file.write_text("")
+    monkeypatch.setenv("CUTLINE_CACHE_DIR", str(file / "below"))
+    for _ in range(2):
+        value, passes = compiled(hypotenuse, 3.0, 4.0)
+        assert value == 5.0
+        assert passes > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
 KERNEL_OF_ITS_OWN = """
 import math
 import numpy as np
@@ -219,7 +222,7 @@ def test_damaged_machine_code_is_not_run(cache):
 
 @pytest.mark.xfail(reason="code that holds addresses of one process is kept for others: a crash")
 @pytest.mark.parametrize(
-    "table", ["np.arange(200_000.0)", "np.arange(20.0)[::2] / 2"], ids=["large", "strided"]
+    "table", ["np.arange(200_000.0)", "np.arange(0.0, 9.0, 0.5)[::2]"], ids=["large", "strided"]
 )
 def test_a_table_that_numba_reads_in_place_can_be_used_in_every_run(cache, table):
     lines = f"TABLE = {table}\ndef formula(i):\n    return TABLE[i]"
@@ -265,8 +268,8 @@ CHANGES = {
     "a constant": {"mine": "C = 2.0\ndef formula(x):\n    return C * x\n"},
     "a helper of a helper": {
         "mine": "from helpers import twice\n" + CALLS,
-        "helpers": "import deeper\ndef twice(x):\n    return deeper.twice(x) + 1.0\n",
-        "deeper": TWICE,
+        "helpers": "import deeper\ndef twice(x):\n    return deeper.double(x) + 1.0\n",
+        "deeper": "def double(x):\n    return 2.0 * x\n",
     },
     "a constant of a helper": {
         "mine": "import helpers\ndef formula(x):\n    return helpers.twice(x)\n",
@@ -286,12 +289,18 @@ CHANGES = {
         "mine": "import numpy as np\nC = np.ones(5000)\nC[2500] = 2.0\n"
         "def formula(x):\n    return C[2500] * x\n"
     },
+    "a helper that calls one of its own name": {
+        "mine": "from helpers import twice\n" + CALLS,
+        "helpers": "import deeper\ndef twice(x):\n    return deeper.twice(x) + 1.0\n",
+        "deeper": TWICE,
+    },
     "a constant of a module": {
         "mine": "import helpers\ndef formula(x):\n    return helpers.C * x\n",
         "helpers": "C = 2.0\n",
     },
     "which of two functions a name stands for": {
-        "mine": "def once(x):\n    return x\n" + TWICE + "which = once if 2.0 < 2.5 else twice\n"
+        "mine": "def once(x):\n    return x\ndef twice(x):\n    return x + x\n"
+        "which = once if 2.0 < 2.5 else twice\n"
         "def formula(x):\n    return once(x) + twice(x) + which(x)\n"
     },
     "a function the user compiled": {"mine": "import numba\n@numba.njit\n" + TWICE + CALLS},
@@ -325,6 +334,7 @@ CHANGES = {
     },
 }
 MISSED = {
+    "a helper that calls one of its own name": "RecursionError: taken for a call of itself",
     "a constant of a module": "stale: not part of the digest",
     "which of two functions a name stands for": "stale: a function met again leaves no trace",
     "a function the user compiled": "its digest holds an address: compiled in every run",
@@ -397,19 +407,49 @@ class Mine(IndexRule):
 """
 
 
-def test_an_edited_rule_file_is_compiled_anew(warm, tmp_path):
-    path = tmp_path / "mine.py"
-    seen = []
-    for formula in ("pulls", "abs(total - pulls * tau)", "pulls"):
-        path.write_text(RULE.format(formula=formula))
-        os.utime(path, (1_700_000_000, 1_700_000_000))
-        rule = ["--rules", "./mine.py:Mine"]
-        (row,), passes = cutline(*SIMULATE, *rule, cache=warm, cwd=tmp_path)
-        assert wrong_in(row) == wrong_by_hand(BINARY, parse_rule(f"{path}:Mine"))
-        seen.append((wrong_in(row), passes > 0))
-    (even, _), (nearest, _), _ = seen
-    assert even != nearest
-    assert seen == [(even, True), (nearest, True), (even, False)]
+GAMES_OF_MINE = """
+import json
+from numba.core import event
+from cutline import Bandit, Bernoulli, parse_rule, play
+from cutline.simulation.engine import Player
+
+bandit = Bandit(Bernoulli([0.2, 0.45, 0.6, 0.9]), threshold=0.5)
+rule = parse_rule("./mine.py:Mine")
+with event.install_recorder("numba:run_pass") as passes:
+    player = Player(rule, bandit)
+    picks = [player.picks(seed=3, game=game, budget=40) for game in range(6)]
+played = [play(bandit, rule, budget=40, seed=3, game=game).arms for game in range(6)]
+print(json.dumps([picks, played, len(passes.buffer)]))
+"""
+
+
+def test_an_edited_rule_plays_as_it_now_reads(warm, tmp_path):
+    """The rule's own formula, then a helper of a helper, each in a file whose date stays."""
+    near, evenly = "abs(total - pulls * tau)", "pulls + abs(total - pulls * tau) / 8.0"
+    through = "helpers.side(total, pulls, tau)"
+    leaning = f"pulls / 4.0 + {through}"
+
+    def games(formula: str, size: str) -> tuple[list[list[int]], bool]:
+        files = {
+            "games.py": GAMES_OF_MINE,
+            "mine.py": "import helpers\n" + RULE.format(formula=formula),
+            "helpers.py": "from deeper import size\n"
+            "def side(total, pulls, tau):\n    return size(total, pulls, tau)\n",
+            "deeper.py": f"def size(total, pulls, tau):\n    return {size}\n",
+        }
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+            os.utime(tmp_path / name, (1_700_000_000, 1_700_000_000))
+        ran = python("games.py", cache=warm, cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        picks, played, passes = json.loads(ran.stdout)
+        assert picks == played
+        return picks, passes > 0
+
+    first, second, third = games(through, near), games(leaning, near), games(leaning, evenly)
+    assert [anew for _, anew in (first, second, third)] == [True, True, True]
+    assert first[0] != second[0] != third[0]
+    assert games(through, near) == (first[0], False)  # what was kept of it is still there
 
 
 @pytest.mark.xfail(reason="Python's .pyc is trusted: same second and same length, old bytecode")
@@ -422,37 +462,12 @@ def test_an_edit_of_the_same_second_and_length_is_read(tmp_path, monkeypatch):
         assert parse_rule(f"{path}:Mine").body(5.0, 0.0, 0.0) == 5.0 * number
 
 
-GAMES_OF_MINE = """
-import json
-from mine import Mine
-from cutline import Bandit, Bernoulli, play
-from cutline.simulation.engine import Player
-
-bandit = Bandit(Bernoulli([0.2, 0.45, 0.6, 0.9]), threshold=0.5)
-player = Player(Mine(), bandit)
-games = range(6)
-picks = [player.picks(seed=3, game=game, budget=40) for game in games]
-print(json.dumps([picks, [play(bandit, Mine(), budget=40, seed=3, game=g).arms for g in games]]))
-"""
-
-
-def test_a_changed_helper_of_a_helper_changes_the_games(warm, tmp_path):
-    (tmp_path / "games.py").write_text(GAMES_OF_MINE)
-    calls = "helpers.side(total, pulls, tau)"
-    (tmp_path / "mine.py").write_text("import helpers\n" + RULE.format(formula=calls))
-    (tmp_path / "helpers.py").write_text(
-        "from deeper import size\ndef side(total, pulls, tau):\n    return size(total, pulls, tau)"
-    )
-    seen = []
-    for formula in ("abs(total - pulls * tau)", "abs(total - pulls * tau) + pulls"):
-        text = f"def size(total, pulls, tau):\n    return {formula}\n"
-        (tmp_path / "deeper.py").write_text(text)
-        ran = python("games.py", cache=warm, cwd=tmp_path)
-        assert ran.returncode == 0, ran.stderr
-        picks, played = json.loads(ran.stdout)
-        assert picks == played
-        seen.append(picks)
-    assert seen[0] != seen[1]
+@pytest.mark.xfail(reason="the folder of a rule file is not among the places to import from")
+def test_a_rule_file_may_import_the_file_beside_it(tmp_path):
+    (tmp_path / "beside_mine.py").write_text("def half(x):\n    return x / 2.0\n")
+    path = tmp_path / "mine.py"
+    path.write_text("from beside_mine import half\n" + RULE.format(formula="half(pulls)"))
+    assert parse_rule(f"{path}:Mine").body(5.0, 0.0, 0.0) == 2.5
 
 
 # --- Rules without a file ------------------------------------------------------------------------
@@ -516,11 +531,17 @@ class Near(IndexRule):
         return distance(total, pulls, tau) / math.sqrt(pulls) + lean * pulls / REST
 
 class Restless(ClockedIndexRule):
-    """An index that grows old: arms left alone for long come first."""
+    """An index that grows old, so that arms left alone come first; the last reward is kept."""
+
+    keeps: ClassVar = ("last",)
 
     @staticmethod
-    def formula(pulls, total, tau, step, arms):
-        return distance(total, pulls, tau) / pulls - math.sqrt(step / (arms * pulls))
+    def learn(reward):
+        return reward
+
+    @staticmethod
+    def formula(pulls, total, tau, step, arms, last):
+        return distance(total, pulls, tau) / pulls - math.sqrt(step / (arms * pulls)) + last / 4.0
 
 class Streaks(Policy):
     """Stay with an arm for three pulls; then the least sure one, or any with some luck."""
@@ -611,10 +632,29 @@ def test_a_rule_of_ones_own_plays_compiled_as_it_does_plainly(own, name):
     check_pull_by_pull(Player(rule, GAUSSIAN), rule)
 
 
-@pytest.mark.parametrize("way", ["tree", "policy"])
-def test_what_a_rule_keeps_is_kept_in_every_way_to_play(own, way):
+def test_what_a_rule_keeps_is_kept_with_many_arms_too(own):
     rule = parse_rule(f"{own}/mine.py:Swings")
-    check_pull_by_pull(Player(rule, GAUSSIAN, way=way), rule)
+    check_pull_by_pull(Player(rule, GAUSSIAN, way="tree"), rule)
+
+
+@pytest.mark.xfail(reason="learn may ask for the step, but is not given it: NameError")
+def test_a_clocked_rule_may_keep_the_step(tmp_path):
+    (tmp_path / "mine.py").write_text("""
+from cutline import ClockedIndexRule
+
+class Longest(ClockedIndexRule):
+    keeps = ("when",)
+
+    @staticmethod
+    def learn(step, when):
+        return step
+
+    @staticmethod
+    def formula(when):
+        return when
+""")
+    arms = play(BINARY, parse_rule(f"{tmp_path}/mine.py:Longest"), budget=12).arms
+    assert arms == arms[:4] * 3  # whose turn is longest ago
 
 
 def test_the_command_line_plays_rules_of_ones_own(own):
@@ -657,10 +697,8 @@ no_memory = pytest.mark.xfail(reason="_nrt=False holds for what is called too: n
     [
         ("return scipy.special.expit(total)", "expit"),
         ("return TABLE.get(pulls, total)", "TABLE"),
-        ("return total if total.is_integer() else pulls", "is_integer"),
         pytest.param("return float(f'{pulls:.3f}')", "f-strings", marks=not_caught),
-        pytest.param("from math import sqrt; return sqrt(pulls)", "IMPORT_NAME", marks=not_caught),
-        pytest.param("return str(pulls)", "unicode_type", marks=not_named),
+        pytest.param("return min((pulls, total), key=abs)", "key=", marks=not_named),
     ],
 )
 def test_a_formula_that_cannot_be_compiled_is_named_in_one_line(cache, tmp_path, body, culprit):
@@ -683,7 +721,6 @@ def test_a_formula_that_cannot_be_compiled_is_named_in_one_line(cache, tmp_path,
             "'absent'",
             marks=pytest.mark.xfail(reason="numba raises AttributeError itself"),
         ),
-        pytest.param("pass", "none", marks=not_named),
     ],
 )
 def test_a_formula_with_a_mistake_is_named_in_one_line(cache, tmp_path, body, culprit):

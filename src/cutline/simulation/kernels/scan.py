@@ -5,8 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from cutline.simulation.kernels.shared import LANES, count_pull, note_wrong
+from cutline.simulation.kernels.shared import LANES, count_pull
 from cutline.simulation.parts import Parts
+
+
+def lower(low, arm, value, k):  # type: ignore[no-untyped-def]
+    """The lower of two indices, and its arm; the one seen first on a tie."""
+    is_lower = value < low
+    return value if is_lower else low, np.uint64(k) if is_lower else arm
 
 
 def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
@@ -60,29 +66,29 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                         best[i] = lowest[i]
                         slot[i] = np.uint64(0)
                     k = 1
-                    while k + 3 <= K:  # three arms a pass: half the memory traffic of one
+                    while k + 9 <= K:  # nine arms a pass keep best and slot in registers
                         for i in range(L):
                             low = best[i]
                             arm = slot[i]
-                            value = lowest[k * L + i]
-                            arm = np.uint64(k) if value < low else arm
-                            low = value if value < low else low
-                            value = lowest[(k + 1) * L + i]
-                            arm = np.uint64(k + 1) if value < low else arm
-                            low = value if value < low else low
-                            value = lowest[(k + 2) * L + i]
-                            arm = np.uint64(k + 2) if value < low else arm
-                            low = value if value < low else low
+                            low, arm = lower(low, arm, lowest[k * L + i], k)
+                            low, arm = lower(low, arm, lowest[(k + 1) * L + i], k + 1)
+                            low, arm = lower(low, arm, lowest[(k + 2) * L + i], k + 2)
+                            low, arm = lower(low, arm, lowest[(k + 3) * L + i], k + 3)
+                            low, arm = lower(low, arm, lowest[(k + 4) * L + i], k + 4)
+                            low, arm = lower(low, arm, lowest[(k + 5) * L + i], k + 5)
+                            low, arm = lower(low, arm, lowest[(k + 6) * L + i], k + 6)
+                            low, arm = lower(low, arm, lowest[(k + 7) * L + i], k + 7)
+                            low, arm = lower(low, arm, lowest[(k + 8) * L + i], k + 8)
                             best[i] = low
                             slot[i] = arm
-                        k += 3
+                        k += 9
                     while k < K:
                         for i in range(L):
                             low = best[i]
                             arm = slot[i]
-                            value = lowest[k * L + i]
-                            slot[i] = np.uint64(k) if value < low else arm
-                            best[i] = value if value < low else low
+                            low, arm = lower(low, arm, lowest[k * L + i], k)
+                            best[i] = low
+                            slot[i] = arm
                         k += 1
                 for i in range(L):
                     j = slot[i] * UL + np.uint64(i)
@@ -115,9 +121,17 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                     for i in range(lanes):
                         picks[step, block * L + i] = int(columns[3 * L + i])
                 if step + 1 == horizons[h]:
+                    word = np.uint64(0)
+                    many = 0
+                    squares = 0
                     for i in range(lanes):
-                        game_ = block * L + i
-                        note_wrong(int(wrong[i]), game_, words, h, wrong_sum, wrong_squares)
+                        count = int(wrong[i])
+                        word |= np.uint64(count > 0) << np.uint64(i)
+                        many += count
+                        squares += count * count
+                    words[block, h] = word
+                    wrong_sum[h] += many
+                    wrong_squares[h] += squares
                     h += 1
             for k in range(K):
                 for i in range(lanes):
