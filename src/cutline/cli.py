@@ -1,6 +1,7 @@
 """The command line."""
 
 import contextlib
+import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
@@ -48,6 +49,7 @@ def _spec(ctx: click.Context, param: click.Parameter, path: str | None) -> str |
                 + ", ".join(sorted(str(k).replace("_", "-") for k in known))
             )
         text = ",".join(map(str, value)) if isinstance(value, list) else value
+        text = text if isinstance(text, bool) else str(text)  # read like a flag's
         ctx.default_map = {**(ctx.default_map or {}), name: text}
     return path
 
@@ -116,14 +118,12 @@ def simulate(spec: str | None, **flags: Any) -> None:
     with _one_sentence():
         from cutline.figures import tables
 
-        for path in (flags["plot"], flags["save"]):
-            _writable(path)
+        _writable(flags["save"])
+        _writable(flags["plot"], ".png", ".svg", ".pdf")
         bandit = _bandit(flags)
         names = [name.strip() for name in flags["rules"].split(",") if name.strip()]
         rules = _rules(names)
         budgets = _whole("budget", flags["budget"])
-        if max(budgets) < 2 * len(bandit.problem.arms):
-            _note("the budget is below two pulls an arm: nothing is known about errors there")
         result, stopped = _simulate(
             "simulate",
             bandit,
@@ -136,6 +136,11 @@ def simulate(spec: str | None, **flags: Any) -> None:
             threads=flags["threads"],
             replay=not flags["along"],
         )
+        if max(budgets) < 2 * len(bandit.problem.arms):
+            _note("the budget is below two pulls an arm, where the paper's bounds say nothing")
+        if stopped:
+            rest = f"--first-game {result.next_game} --games {flags['games'] - result.games}"
+            _note(f"stopped after {result.games} of {flags['games']} games; {rest} plays the rest")
         rows = tables.result_rows(result.at(budgets), names)
         show: dict[str, Callable[[list[tables.Row]], str]] = {
             "table": tables.as_table,
@@ -172,9 +177,14 @@ def paper(games: int, out: str, seed: int, threads: int | None) -> None:
     """
     with _one_sentence():
         from cutline.figures.paper import run_paper
+        from cutline.simulation.simulate import check_games
 
+        check_games(games, threads=threads)
         _folder(out)
-        sys.exit(run_paper(Path(out), games, seed, threads, PAPER_RULES, _simulate, click.echo))
+        code = run_paper(Path(out), games, seed, threads, PAPER_RULES, _simulate, click.echo)
+        if code == 130:
+            _note(f"stopped; {out} holds the experiments that were finished")
+        sys.exit(code)
 
 
 def _bandit(flags: dict[str, Any]) -> "Bandit":
@@ -239,21 +249,18 @@ def _simulate(
     """Simulate with progress on a terminal's stderr; Ctrl-C gives the games so far, if any."""
     from cutline.simulation import Interrupted
     from cutline.simulation import simulate as run
+    from cutline.simulation.simulate import default_horizons
 
-    budget: int | list[int] = max(budgets) if curve else budgets
+    options["horizons"] = set(budgets)
+    if curve:
+        options["horizons"] |= default_horizons(rules, max(budgets), options["replay"])
     with _progress(what) as progress:
         try:
-            return run(bandit, rules, budget=budget, progress=progress, **options), False
+            return run(bandit, rules, budget=budgets, progress=progress, **options), False
         except Interrupted as stop:
             if stop.result is None:
                 raise KeyboardInterrupt from None
-            result = stop.result
-    asked = options["games"]
-    _note(
-        f"stopped after {result.games} of {asked} games; "
-        f"--first-game {result.next_game} --games {asked - result.games} plays the rest"
-    )
-    return result, True
+            return stop.result, True
 
 
 @contextlib.contextmanager
@@ -277,14 +284,23 @@ def _one_sentence() -> Iterator[None]:
     """Turn what can be wrong with input into one sentence and exit code 2."""
     try:
         yield
+    except BrokenPipeError:  # whoever read our output has gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except (ValueError, TypeError, OSError) as error:
         raise click.UsageError(" ".join(str(error).split())) from error
 
 
-def _writable(path: str | None) -> None:
+def _writable(path: str | None, *endings: str) -> None:
     """Refuse a file that cannot be written before any work is done."""
-    if path is not None and not Path(path).resolve().parent.is_dir():
+    if path is None:
+        return
+    if not Path(path).resolve().parent.is_dir():
         raise click.UsageError(f"there is no folder {Path(path).parent} to write {path} to")
+    if endings and Path(path).suffix not in endings:
+        raise click.UsageError(
+            f"the ending of {path} must say what kind of picture: {', '.join(endings)}"
+        )
 
 
 def _folder(path: str) -> None:

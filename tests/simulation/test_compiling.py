@@ -5,6 +5,7 @@ import importlib
 import json
 import math
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -42,8 +43,7 @@ print(len(passes.buffer), "passes", file=sys.stderr)
 
 def environment(cache: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    # Little is played here, so little is gained by optimising: compiling is quicker without.
-    return {**kept, "CUTLINE_CACHE_DIR": str(cache), "NUMBA_OPT": "0"}
+    return {**kept, "CUTLINE_CACHE_DIR": str(cache)}
 
 
 def python(*arguments: str, cache: Path, **options: object) -> subprocess.CompletedProcess[str]:
@@ -127,19 +127,6 @@ def test_the_second_run_compiles_nothing(crowd, warm):
     assert rows == json.loads(crowd[1][0][1])
 
 
-def test_damaged_files_are_compiled_anew(crowd, warm):
-    for path in warm.iterdir():
-        whole = path.read_bytes()
-        path.write_bytes(whole[: len(whole) // 2] if path.name.startswith("ties") else b"garbage")
-    damaged = contents(warm)
-    rows, passes = cutline(*SIMULATE, "--rules", "apt", cache=warm)
-    assert passes > 0
-    assert rows == json.loads(crowd[1][0][1])
-    mended = contents(warm)
-    assert mended.keys() == damaged.keys()
-    assert all(mended[name] != damaged[name] for name in damaged)
-
-
 # --- Small functions: the same questions, asked of compile_kernel alone --------------------------
 
 
@@ -169,7 +156,7 @@ def hypotenuse(a, b):
         lambda whole: whole[: len(whole) // 2],
         lambda whole: b"\0" * len(whole),
         lambda whole: bytes(byte ^ 255 for byte in whole),
-        lambda whole: b"cos\nsystem\n(S'exit 1'\ntR"[:-2],  # a pickle that stops too early
+        lambda whole: pickle.dumps("something else"),
     ],
     ids=["empty", "last byte lost", "half", "zeros", "inverted", "another pickle"],
 )
@@ -582,8 +569,9 @@ class Clipped(IndexRule):
         return abs(clipped) / math.sqrt(pulls)
 
 class Swings(IndexRule):
-    """Two numbers kept: the last reward, and how far rewards have wandered; squares as well."""
+    """Two pulls each; two numbers kept: the last reward and how far they wander; squares too."""
 
+    first_pulls = 2
     keeps: ClassVar = ("last", "swing")
 
     @staticmethod
@@ -594,19 +582,10 @@ class Swings(IndexRule):
 
     @staticmethod
     def formula(pulls, total, squares, tau, last, swing):
-        return distance(total, pulls, tau) - swing / 2.0 + squares / 8.0 + abs(last)
-
-class Spread(IndexRule):
-    """Two pulls each, then by the distance in standard errors."""
-
-    first_pulls = 2
-
-    @staticmethod
-    def formula(pulls, total, squares, tau):
         spread = math.sqrt(max(squares - total * total / pulls, 0.0) + 0.01)
-        return distance(total, pulls, tau) / spread
+        return distance(total, pulls, tau) / spread - swing / 8.0 + abs(last)
 '''
-NAMES = ["Near:0.5", "Restless", "Streaks", "Clipped", "Swings", "Spread"]
+NAMES = ["Near:0.5", "Restless", "Streaks", "Clipped", "Swings"]
 
 
 @pytest.fixture(scope="module")
@@ -669,7 +648,7 @@ def test_the_command_line_plays_rules_of_ones_own(own):
     assert passes == 0
     assert [row["rule"] for row in rows] == specs
     assert [wrong_in(row) for row in rows] == [wrong_by_hand(GAUSSIAN, rule) for rule in rules]
-    assert len({wrong_in(row) for row in rows}) > 3  # they are not all alike
+    assert len({wrong_in(row) for row in rows}) > 2  # they are not all alike
 
 
 # --- What cannot be compiled ---------------------------------------------------------------------
@@ -678,8 +657,6 @@ UNCOMPILED = """
 import math
 import scipy.special
 from cutline import IndexRule
-
-TABLE = {{1.0: 2.0}}
 
 class Mine(IndexRule):
     @staticmethod
@@ -696,7 +673,6 @@ no_memory = pytest.mark.xfail(reason="_nrt=False holds for what is called too: n
     ("body", "culprit"),
     [
         ("return scipy.special.expit(total)", "expit"),
-        ("return TABLE.get(pulls, total)", "TABLE"),
         pytest.param("return float(f'{pulls:.3f}')", "f-strings", marks=not_caught),
         pytest.param("return min((pulls, total), key=abs)", "key=", marks=not_named),
     ],

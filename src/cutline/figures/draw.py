@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -36,8 +37,9 @@ def plot(result: Result, ax: Axes | None = None) -> Axes:
         raise TypeError(f"what can be plotted is a Result, not {type(result).__name__}")
     if ax is None:
         ax = _figure(6.4, 4.2).add_subplot()
-    draw_error_curves(error_curves(result), ax)
-    ax.legend(frameon=False, fontsize="small")
+    curves = error_curves(result)
+    draw_error_curves(curves, ax)
+    ax.legend(*_legend(curves, ax), frameon=False, fontsize="small")
     ax.set_title(f"{result.games:,} games, {len(result.arms)} arms", fontsize="medium")
     return ax
 
@@ -49,22 +51,24 @@ def draw_error_curves(curves: Sequence[Curve], ax: Axes) -> None:
     is drawn instead, as a triangle that points down.
     """
     for i, curve in enumerate(curves):
-        colour, dash = STYLES[i % len(STYLES)]
+        again, place = divmod(i, len(STYLES))  # from the ninth on, colours meet other dashes
+        colour, dash = STYLES[place][0], STYLES[(place + again) % len(STYLES)][1]
         seen = curve.rate > 0
         line = np.where(seen, curve.rate, np.nan)
-        ax.plot(
-            curve.horizons, line, color=colour, linestyle=dash, linewidth=1.6, label=curve.label
-        )
+        (drawn,) = ax.plot(curve.horizons, line, color=colour, linestyle=dash, linewidth=1.6)
+        drawn.set_label(curve.label)
+        drawn.set_marker("o" if len(line) == 1 else "")
         low = np.where(seen, curve.low, np.nan)
         ax.fill_between(curve.horizons, low, curve.high, where=seen, color=colour, alpha=0.13, lw=0)
         unseen = np.flatnonzero(~seen)
-        unseen = unseen[:: max(1, len(curve.horizons) // 25)]
+        unseen = unseen[:: -max(1, len(curve.horizons) // 25)][::-1]  # from the budget back
         limits, ends = curve.horizons[unseen], curve.high[unseen]
         ax.scatter(limits, ends, **LIMIT, edgecolors=colour)
     ax.set_yscale("log")
     ax.set_xlabel("horizon (pulls)")
     ax.set_ylabel("error probability")
-    lowest = min(float(curve.rate[curve.rate > 0].min(initial=1.0)) for curve in curves)
+    shown = [np.where(curve.rate > 0, curve.rate, curve.high) for curve in curves]
+    lowest = min(float(values.min()) for values in shown)
     ax.set_ylim(10 ** np.floor(np.log10(lowest) - 0.1), 1.3)
     ax.set_xlim(0, float(max(curve.horizons[-1] for curve in curves)) * 1.01)
     ax.grid(True, which="major", color="0.9", linewidth=0.7)
@@ -86,18 +90,26 @@ def draw_panels(panels: Sequence[tuple[str, Sequence[Curve]]], title: str) -> Fi
         ax.set_ylim(bottom=floor)
         if ax is not axes[0]:
             ax.set_ylabel("")
-    handles, labels = axes[0].get_legend_handles_labels()
-    if any(np.any(curve.rate == 0) for _, curves in panels for curve in curves):
-        handles.append(axes[0].scatter([], [], **LIMIT, edgecolors="0.3"))
-        labels.append("no wrong game: upper limit")
+    handles, labels = _legend([curve for _, curves in panels for curve in curves], axes[0])
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     figure.suptitle(title, fontsize="medium")
     return figure
 
 
+def _legend(curves: Sequence[Curve], ax: Axes) -> tuple[list[Any], list[str]]:
+    """What is drawn in the axes and what it is called; triangles where there are some."""
+    handles, labels = ax.get_legend_handles_labels()
+    if any(np.any(curve.rate == 0) for curve in curves):
+        handles.append(ax.scatter([], [], **LIMIT, edgecolors="0.3"))
+        labels.append("no wrong game: upper limit")
+    return handles, labels
+
+
 def save_figure(figure: Figure, path: str | Path) -> None:
-    """Write a figure; the ending of the name says as what."""
-    figure.savefig(path, dpi=150, metadata={"Date": None} if str(path).endswith(".svg") else None)
+    """Write a figure; the ending of the name says as what. Equal figures give equal files."""
+    dated = {"Date": None} if str(path).endswith(".svg") else None
+    with rc_context({"svg.hashsalt": "cutline"}):
+        figure.savefig(path, dpi=150, metadata=dated)
 
 
 def _figure(width: float, height: float) -> Figure:

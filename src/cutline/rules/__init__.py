@@ -1,7 +1,7 @@
 """The sampling rules, one a file, and how a command line names them."""
 
-import importlib.util
 import sys
+import types
 from dataclasses import fields
 from pathlib import Path
 
@@ -80,15 +80,19 @@ def _from_file(path: str, name: str) -> type[Rule]:
     file = Path(path).resolve()
     if not file.is_file():
         raise ValueError(f"there is no file {path}")
-    module = f"cutline_rules_{file.stem}"
-    spec = importlib.util.spec_from_file_location(module, file)
-    assert spec is not None and spec.loader is not None
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[module] = loaded  # dataclasses look their module up
+    loaded = types.ModuleType(f"cutline_rules_{file.stem}")
+    loaded.__file__ = str(file)
+    sys.modules[loaded.__name__] = loaded  # dataclasses look their module up
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    sys.path.insert(0, str(file.parent))  # it may import the files beside it
     try:
-        spec.loader.exec_module(loaded)
-    except Exception as error:
+        # Read and compiled here: Python's own cache takes an edit within a second for none.
+        exec(compile(file.read_bytes(), str(file), "exec"), loaded.__dict__)
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} could not be read: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(file.parent))
+        sys.dont_write_bytecode = written
     kind = getattr(loaded, name, None)
     if not (isinstance(kind, type) and issubclass(kind, Rule)):
         raise ValueError(f"{path} has no rule called {name}")

@@ -18,6 +18,7 @@ The same source runs as it is in a live game, and compiled in millions of simula
 """
 
 import inspect
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -48,6 +49,14 @@ class Rule:
     """Names of the numbers kept for every arm beside pulls, total and squares."""
 
     precision: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"{setting.name} of a rule must be a finite number, got {value!r}")
+        if self.precision is not None and self.precision < 0:
+            raise ValueError(f"precision must be 0 or more, got {self.precision!r}")
 
     def settings(
         self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
@@ -80,7 +89,8 @@ class Rule:
     @property
     def spec(self) -> str:
         """The rule as a command line writes it, e.g. ``ucbe:0.25``."""
-        name = self.name or f"{self.file}:{type(self).__name__}"
+        # A name of its own: a rule made from a built-in one does not go by the latter's.
+        name = vars(type(self)).get("name") or f"{self.file}:{type(self).__name__}"
         plain = [f for f in fields(self) if not f.kw_only]
         given = [f for f in fields(self) if getattr(self, f.name) != f.default]
         if given and given == plain[:1]:

@@ -30,6 +30,13 @@ class UCBE(IndexRule):
     c: float = 1.0
     complexity: float | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.c < 0:
+            raise ValueError(f"c of UCBE must be 0 or more, got {self.c!r}")
+        if self.complexity is not None and self.complexity <= 0:
+            raise ValueError(f"complexity of UCBE must be above 0, got {self.complexity!r}")
+
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float, a: float) -> float:
         """The empirical gap less the width of its confidence interval."""

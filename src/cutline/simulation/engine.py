@@ -1,5 +1,6 @@
 """Compiled players: one for a rule and a family of arms, whatever the numbers in them."""
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from cutline.core.chance import seed_key
 from cutline.rules.base import IndexRule, Policy, Rule
 from cutline.simulation.bandit import Bandit
-from cutline.simulation.compiling import compile_kernel, digest, ready
+from cutline.simulation.compiling import CannotCompile, compile_kernel, is_kept, ready
 from cutline.simulation.kernels import (
     LANES,
     policy_kernel,
@@ -18,6 +19,7 @@ from cutline.simulation.kernels import (
     tree_kernel,
 )
 from cutline.simulation.parts import Parts, assemble
+from cutline.simulation.reach import digest
 
 Ints = npt.NDArray[np.int64]
 MANY_ARMS = 160  # from here on a tree beats looking at every index; see benchmarks
@@ -50,10 +52,9 @@ class Player:
         self._table = bandit.arms.table()
         arms = start.shape[1]
         self._memory = rule.memory(arms) if isinstance(rule, Policy) else 0
-        self._kernel = _kernel(rule, parts, way or _way(rule, arms))
         who = f"{type(rule).__name__} with {type(bandit.arms).__name__} arms"
         nothing = self._arguments(0, 0, 0, orders(0, 0, 0, arms), np.array([arms]), 0)[0]
-        ready(self._kernel, nothing, who)
+        self._kernel = _kernel(rule, parts, way or _way(rule, arms), nothing, who)
 
     def play(self, seed: int, first_game: int, games: int, order: Any, horizons: Ints) -> Counts:
         """Play games to the last horizon, which the rule is told."""
@@ -100,7 +101,7 @@ def _way(rule: Rule, arms: int) -> str:
     return "tree" if arms >= MANY_ARMS else "scan"
 
 
-def _kernel(rule: Rule, parts: Parts, way: str) -> Any:
+def _kernel(rule: Rule, parts: Parts, way: str, arguments: tuple[Any, ...], who: str) -> Any:
     if way == "policy":
         kernel = policy_kernel(parts)
     else:
@@ -109,4 +110,11 @@ def _kernel(rule: Rule, parts: Parts, way: str) -> Any:
     fingerprint = digest(kernel)
     if fingerprint not in _kernels:
         _kernels[fingerprint] = compile_kernel(kernel, way)
+        if not is_kept(_kernels[fingerprint], arguments):
+            quick = compile_kernel(kernel, way, counted=False)
+            # Not all can do without counting: a policy that makes arrays cannot.
+            with contextlib.suppress(CannotCompile):
+                ready(quick, arguments, who)
+                _kernels[fingerprint] = quick
+    ready(_kernels[fingerprint], arguments, who)
     return _kernels[fingerprint]

@@ -55,7 +55,7 @@ class Parts:
     """The functions of a game, and the layout they agree on.
 
     ``draw(columns, width, i, key0, key1, game, table)``: the next reward of arm i
-    ``learn(columns, width, i, reward, settings)``: what the rule keeps beside the tally
+    ``learn(columns, width, i, reward, step, settings)``: what the rule keeps beside the tally
     ``index(columns, width, i, step, settings)``: an index rule's formula
     ``pick(columns, width, memory, step, settings, chance, luck)``: the arm to pull
 
@@ -184,7 +184,7 @@ def _learn_part(
     learn: Callable[..., Any] | None,
     keeps: tuple[str, ...],
 ) -> Callable[..., Any]:
-    head = "def part(columns, width, i, reward, settings):\n"
+    head = "def part(columns, width, i, reward, step, settings):\n"
     if learn is None:
         return _write(head + "    pass\n")
     called = ", ".join(_argument(layout, settings, name) for name in parameter_names(learn))

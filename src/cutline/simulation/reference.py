@@ -55,10 +55,12 @@ def play(bandit: Bandit, rule: Rule, *, budget: int, seed: int = 0, game: int = 
     for step in range(budget):
         what = chance(key0, key1, game, 0, step, RULE)
         i = parts.pick(columns, width, memory, step, settings, what, uniform(what, 0))
+        if not -1 <= i < width:
+            raise ValueError(f"choose must return the place of an arm, or -1, not {i!r}")
         if i < 0:
             break
         reward = float(parts.draw(columns, width, i, key0, key1, game, table))
-        parts.learn(columns, width, i, reward, settings)
+        parts.learn(columns, width, i, reward, step, settings)
         columns[PULLS * width + i] += 1.0
         columns[TOTAL * width + i] += reward
         squares[i] += reward * reward

@@ -72,7 +72,7 @@ def simulate(
     """
     rules = list(rules)
     steps = _horizons(bandit, rules, budget, horizons, replay)
-    _check_games(games, first_game, chunk, threads)
+    check_games(games, first_game, chunk, threads)
     seed_key(seed)  # refuses a bad seed before anything is compiled
     plans = [_plan(rule, bandit, steps, replay) for rule in rules]
     result = Result.empty(bandit, rules, horizons=steps, seed=seed, replay=replay)
@@ -180,13 +180,21 @@ def _horizons(
     elif several:
         chosen = {int(b) for b in budgets}
     else:
-        replayed = replay and not all(rule.anytime for rule in rules)
-        points = min(last, 25 if replayed else 1000)
-        chosen = {-(-last * i // points) for i in range(1, points + 1)}
+        chosen = default_horizons(rules, last, replay)
     return np.array(sorted(chosen), np.int64)
 
 
-def _check_games(games: int, first_game: int, chunk: int | None, threads: int | None) -> None:
+def default_horizons(rules: Sequence[Rule], budget: int, replay: bool) -> set[int]:
+    """Every step up to the budget, 1,000 of them at most; 25 where a rule must be replayed."""
+    replayed = replay and not all(rule.anytime for rule in rules)
+    points = min(budget, 25 if replayed else 1000)
+    return {-(-budget * i // points) for i in range(1, points + 1)}
+
+
+def check_games(
+    games: int, first_game: int = 0, chunk: int | None = None, threads: int | None = None
+) -> None:
+    """Refuse numbers of games and threads that make no sense."""
     named = {"games": games, "chunk": chunk, "threads": threads}
     for name, value in named.items():
         if value is not None and (not isinstance(value, int | np.integer) or value < 1):

@@ -94,10 +94,11 @@ class Beta(Arms):
         spread = np.array(numbers("the sd of a Beta arm", 0.2 if sd is None else sd, len(mu)))
         if np.any((mu <= 0) | (mu >= 1)):
             raise ValueError("the mean of a Beta arm lies strictly between 0 and 1")
+        for mean, sd_ in zip(mu, spread, strict=True):
+            if not 0 < sd_ < math.sqrt(mean * (1 - mean)):
+                raise ValueError(
+                    "the sd of a Beta arm must be above 0 and below sqrt(mean (1 - mean)), "
+                    f"got {float(sd_)!r} at mean {float(mean)!r}"
+                )
         size = mu * (1 - mu) / spread**2 - 1
-        if np.any(~(size > 0)):
-            raise ValueError(
-                "the sd of a Beta arm must be above 0 and below sqrt(mean (1 - mean)), "
-                f"got {float(spread[~(size > 0)][0])!r} at mean {float(mu[~(size > 0)][0])!r}"
-            )
         return cls(mu * size, (1 - mu) * size)

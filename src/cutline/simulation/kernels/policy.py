@@ -56,6 +56,8 @@ def policy_kernel(parts: Parts) -> Callable[..., Any]:
                     if playing[i]:
                         chance = chance_of(key0, key1, first_game + first + i, 0, step, RULE)
                         k = pick(state[i], K, memory[i], step, settings, chance, luck[i])
+                        if not -1 <= k < K:
+                            raise ValueError("choose must return the place of an arm, or -1")
                         playing[i] = k >= 0
                         slot[i] = max(k, 0)
                 for i in range(B):
@@ -64,7 +66,7 @@ def policy_kernel(parts: Parts) -> Callable[..., Any]:
                 for i in range(B):
                     rewards[i] = draw(columns, B, i, key0, key1, first_game + first + i, table)
                 for i in range(B):
-                    learn(columns, B, i, rewards[i], settings)
+                    learn(columns, B, i, rewards[i], step, settings)
                 for i in range(B):
                     change[i] = count_pull(columns, B, i, rewards[i], tau_row, squares_row)
                 for i in range(lanes):

@@ -104,7 +104,7 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 for i in range(L):
                     rewards[i] = draw(columns, L, i, key0, key1, game + i, table)
                 for i in range(L):
-                    learn(columns, L, i, rewards[i], settings)
+                    learn(columns, L, i, rewards[i], step, settings)
                 for i in range(L):
                     wrong[i] += count_pull(columns, L, i, rewards[i], tau_row, squares_row)
                     fresh[i] = index(columns, L, i, step, settings)

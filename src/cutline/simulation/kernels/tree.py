@@ -114,7 +114,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 for i in range(B):
                     rewards[i] = draw(columns, B, i, key0, key1, first_game + first + i, table)
                 for i in range(B):
-                    learn(columns, B, i, rewards[i], settings)
+                    learn(columns, B, i, rewards[i], step, settings)
                 for i in range(B):
                     wrong[i] += count_pull(columns, B, i, rewards[i], tau_row, squares_row)
                     fresh[i] = index(columns, B, i, step, settings)
