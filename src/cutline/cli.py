@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cutline._version import __version__
 
@@ -49,7 +50,7 @@ def _spec(ctx: click.Context, param: click.Parameter, path: str | None) -> str |
                 + ", ".join(sorted(str(k).replace("_", "-") for k in known))
             )
         text = ",".join(map(str, value)) if isinstance(value, list) else value
-        text = text if isinstance(text, bool) else str(text)  # read like a flag's
+        text = str(text).lower() if isinstance(text, bool) else str(text)  # read like a flag's
         ctx.default_map = {**(ctx.default_map or {}), name: text}
     return path
 
@@ -176,10 +177,12 @@ def paper(games: int, out: str, seed: int, threads: int | None) -> None:
     figures (PNG and SVG), one JSON file for each bandit, and all numbers as CSV.
     """
     with _one_sentence():
+        from cutline.core.chance import seed_key
         from cutline.figures.paper import run_paper
         from cutline.simulation.simulate import check_games
 
         check_games(games, threads=threads)
+        seed_key(seed)
         _folder(out)
         code = run_paper(Path(out), games, seed, threads, PAPER_RULES, _simulate, click.echo)
         if code == 130:
@@ -196,6 +199,12 @@ def _bandit(flags: dict[str, Any]) -> "Bandit":
         for name in ("threshold", "precision", "sd", "means")
         if flags[name] is not None
     }
+    source = click.get_current_context().get_parameter_source
+    for one, other in (("experiment", "means"), ("means", "experiment")):
+        in_file = source(one) == ParameterSource.DEFAULT_MAP
+        if in_file and source(other) == ParameterSource.COMMANDLINE:  # which wins
+            flags[one] = None
+            given.pop(one, None)
     if (flags["experiment"] is None) == ("means" not in given):
         raise click.UsageError("say which arms: give either --experiment or --means")
     if flags["experiment"] is not None:
@@ -297,7 +306,7 @@ def _writable(path: str | None, *endings: str) -> None:
         return
     if not Path(path).resolve().parent.is_dir():
         raise click.UsageError(f"there is no folder {Path(path).parent} to write {path} to")
-    if endings and Path(path).suffix not in endings:
+    if endings and Path(path).suffix.lower() not in endings:
         raise click.UsageError(
             f"the ending of {path} must say what kind of picture: {', '.join(endings)}"
         )

@@ -9,6 +9,7 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from cutline.figures.tables import Curve, error_curves
 from cutline.simulation.result import Result
@@ -22,7 +23,7 @@ STYLES = [
     ("#009E73", (0, (5, 1))),
     ("#CC79A7", (0, (3, 1, 1, 1))),
     ("#E69F00", ":"),
-    ("#999933", "-"),
+    ("#999933", (0, (8, 2, 2, 2))),
 ]
 
 LIMIT: dict[str, Any] = {"marker": "v", "s": 14, "facecolors": "none"}
@@ -63,8 +64,11 @@ def draw_error_curves(curves: Sequence[Curve], ax: Axes) -> None:
         unseen = np.flatnonzero(~seen)
         unseen = unseen[:: -max(1, len(curve.horizons) // 25)][::-1]  # from the budget back
         limits, ends = curve.horizons[unseen], curve.high[unseen]
-        ax.scatter(limits, ends, **LIMIT, edgecolors=colour)
+        size = 14 + 9 * (len(curves) - 1 - i)  # nested, where several rules have none wrong
+        ax.scatter(limits, ends, **LIMIT | {"s": size}, edgecolors=colour)
     ax.set_yscale("log")
+    ax.yaxis.set_minor_formatter(NullFormatter())
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     ax.set_xlabel("horizon (pulls)")
     ax.set_ylabel("error probability")
     shown = [np.where(curve.rate > 0, curve.rate, curve.high) for curve in curves]

@@ -58,7 +58,7 @@ def run_paper(
                 return 130
             checks += compare_with_exact(bandit, result)
             shown = [*names, "round-robin"]
-            echo(f"{TITLES[name]}, {kind} arms, {games} games: error probability")
+            echo(f"{TITLES[name]}, {kind} arms, {games:,} games: error probability")
             echo(wide_table(result, shown, SHOWN))
             rows += [
                 {"experiment": name, "arms": kind, **row} for row in result_rows(result, shown)

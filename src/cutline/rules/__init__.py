@@ -96,5 +96,6 @@ def _from_file(path: str, name: str) -> type[Rule]:
     kind = getattr(loaded, name, None)
     if not (isinstance(kind, type) and issubclass(kind, Rule)):
         raise ValueError(f"{path} has no rule called {name}")
-    kind.file = path
+    if kind.__module__ == loaded.__name__:  # not one that the file has only imported
+        kind.file = path
     return kind

@@ -89,13 +89,14 @@ class Rule:
     @property
     def spec(self) -> str:
         """The rule as a command line writes it, e.g. ``ucbe:0.25``."""
-        # A name of its own: a rule made from a built-in one does not go by the latter's.
-        name = vars(type(self)).get("name") or f"{self.file}:{type(self).__name__}"
-        plain = [f for f in fields(self) if not f.kw_only]
-        given = [f for f in fields(self) if getattr(self, f.name) != f.default]
-        if given and given == plain[:1]:
-            return f"{name}:{getattr(self, given[0].name):.17g}"
-        return ":".join([name, *(f"{f.name}={getattr(self, f.name):.17g}" for f in given)])
+        own = vars(type(self))  # a rule made from a built-in one does not go by the latter's name
+        from_file = f"{self.file}:{type(self).__name__}"
+        words = [from_file if "file" in own else own.get("name", from_file)]
+        for f in sorted(fields(self), key=lambda f: bool(f.kw_only)):
+            value = getattr(self, f.name)
+            if value is not None and not (f.kw_only and value == f.default):
+                words.append(f"{f.name}={value:.17g}" if f.kw_only else f"{value:.17g}")
+        return ":".join(words)
 
     def __str__(self) -> str:
         plain = [f for f in fields(self) if not f.kw_only and getattr(self, f.name) is not None]

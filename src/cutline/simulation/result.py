@@ -1,5 +1,6 @@
 """What a simulation found: counts, and the rates and intervals that follow from them."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -249,9 +250,13 @@ class Result:
         return self.at([self.budget])
 
     def _rule(self, name: str) -> int:
+        wanted = [name]
+        with contextlib.suppress(ValueError):
+            wanted.append(parse_rule(name).spec)  # "ucbe" for "ucbe:1"
         for known in (self.specs, self.rules):
-            if name in known:
-                return known.index(name)
+            for word in wanted:
+                if word in known:
+                    return known.index(word)
         raise ValueError(f"no rule {name!r} in this result, which has: {', '.join(self.specs)}")
 
     def _horizon(self, horizon: int) -> int:

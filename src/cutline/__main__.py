@@ -1,0 +1,5 @@
+"""``python -m cutline``: the command line."""
+
+from cutline.cli import main
+
+main()
