@@ -12,7 +12,7 @@ from cutline.core.chance import GAMES, PULLS, seed_key
 from cutline.rules.base import IndexRule, Rule
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.engine import Ints, Player, orders
-from cutline.simulation.kernels import LANES
+from cutline.simulation.kernels import BUNDLE, LANES
 from cutline.simulation.result import Result
 
 Progress = Callable[[int, int], None]
@@ -206,7 +206,7 @@ def check_games(
 def _chunk(pulls: int, games: int, workers: int) -> int:
     """Games in a task: enough to be worth a call, few enough to stop quickly and share out."""
     wanted = min(8_000_000 // pulls, -(-games // workers))
-    unit = LANES if wanted >= LANES else 8
+    unit = LANES if wanted >= LANES else BUNDLE
     return max(unit, wanted // unit * unit)
 
 

@@ -9,6 +9,8 @@ from cutline.simulation.kernels.shared import BUNDLE, count_pull, note_wrong
 from cutline.simulation.parts import Parts
 
 FANOUT = 8  # children of a node of the tree: one cache line
+MOST_ARMS = 2**21  # pulls * MOST_ARMS + arm is one exact float
+ARM_BITS, ARM_MASK = np.uint64(21), np.uint64(MOST_ARMS - 1)
 
 
 def first_lowest(values, at):  # type: ignore[no-untyped-def]
@@ -47,7 +49,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
     squares_row = parts.layout.squares
     assert parts.index is not None
     index, draw, learn = parts.index, parts.draw, parts.learn
-    own = 3 + tau_row - changing
+    own = 2 + tau_row - changing
     wide = (rows - 2 + 7) // 8 * 8  # whole cache lines
     B, F, SHIFT = BUNDLE, FANOUT, np.uint64(3)
 
@@ -75,7 +77,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
             width = width // F
         values = np.empty(B * size)
         arms = np.empty(B * size, np.uint32)  # the arm of the lowest leaf below a node
-        state = np.empty(B * K * own)  # (game, place; pulls, total, arm, what is kept)
+        state = np.empty(B * K * own)  # (game, place; pulls and arm, total, what is kept)
         slot = np.empty(B, np.uint64)
         top = np.zeros(B, np.uint64)
         columns = np.empty(rows * B)
@@ -92,11 +94,10 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 g = first + min(i, lanes - 1)
                 for k in range(K):
                     at = (i * K + k) * own
-                    state[at] = 0.0
+                    state[at] = orders[g, k]
                     state[at + 1] = 0.0
-                    state[at + 2] = orders[g, k]
                     for r in range(changing, tau_row):
-                        state[at + 3 + r - changing] = start[r, orders[g, k]]
+                        state[at + 2 + r - changing] = start[r, orders[g, k]]
             h = 0
             for step in range(horizons[-1]):
                 if step < first_pulls * K:
@@ -104,13 +105,14 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 for i in range(B):
                     slot[i] = top[i]
                     place = (np.uint64(i * K) + slot[i]) * np.uint64(own)
-                    columns[i] = state[place]
+                    packed = np.uint64(state[place])
+                    fixed = (packed & ARM_MASK) * np.uint64(wide)
+                    columns[i] = packed >> ARM_BITS
                     columns[B + i] = state[place + np.uint64(1)]
-                    fixed = np.uint64(state[place + np.uint64(2)]) * np.uint64(wide)
                     for r in range(2, rows):
                         columns[r * B + i] = shared[fixed + np.uint64(r - 2)]
                     for r in range(changing, tau_row):
-                        columns[r * B + i] = state[place + np.uint64(3 + r - changing)]
+                        columns[r * B + i] = state[place + np.uint64(2 + r - changing)]
                 for i in range(B):
                     rewards[i] = draw(columns, B, i, key0, key1, first_game + first + i, table)
                 for i in range(B):
@@ -120,10 +122,10 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                     fresh[i] = index(columns, B, i, step, settings)
                 for i in range(B):
                     place = (np.uint64(i * K) + slot[i]) * np.uint64(own)
-                    state[place] = columns[i]
+                    state[place] = columns[i] * MOST_ARMS + columns[3 * B + i]
                     state[place + np.uint64(1)] = columns[B + i]
                     for r in range(changing, tau_row):
-                        state[place + np.uint64(3 + r - changing)] = columns[r * B + i]
+                        state[place + np.uint64(2 + r - changing)] = columns[r * B + i]
                 for i in range(B):
                     base = np.uint64(i * size)
                     values[base + slot[i]] = fresh[i]
@@ -151,6 +153,6 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                     h += 1
             for i in range(lanes):
                 for k in range(K):
-                    pulls_sum[orders[first + i, k]] += int(state[(i * K + k) * own])
+                    pulls_sum[orders[first + i, k]] += int(state[(i * K + k) * own]) // MOST_ARMS
 
     return kernel
