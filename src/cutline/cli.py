@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 GAMES_HELP = "How many games each rule plays."
 SEED_HELP = "Equal seeds give equal results."
 THREADS_HELP = "Threads to play with.  [default: all cores]"
-PAPER_RULES = ["apt", "uniform", "ucbe:0.25", "ucbe:1", "ucbe:256", "csar"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -184,7 +183,7 @@ def paper(games: int, out: str, seed: int, threads: int | None) -> None:
         check_games(games, threads=threads)
         seed_key(seed)
         _folder(out)
-        code = run_paper(Path(out), games, seed, threads, PAPER_RULES, _simulate, click.echo)
+        code = run_paper(Path(out), games, seed, threads, _simulate, click.echo)
         if code == 130:
             _note(f"stopped; {out} holds the experiments that were finished")
         sys.exit(code)
@@ -304,8 +303,11 @@ def _writable(path: str | None, *endings: str) -> None:
     """Refuse a file that cannot be written before any work is done."""
     if path is None:
         return
-    if not Path(path).resolve().parent.is_dir():
+    folder = Path(path).resolve().parent
+    if not folder.is_dir():
         raise click.UsageError(f"there is no folder {Path(path).parent} to write {path} to")
+    if not os.access(folder, os.W_OK):
+        raise click.UsageError(f"the folder {Path(path).parent} cannot be written to")
     if endings and Path(path).suffix.lower() not in endings:
         raise click.UsageError(
             f"the ending of {path} must say what kind of picture: {', '.join(endings)}"

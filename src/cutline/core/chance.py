@@ -24,9 +24,9 @@ def seed_key(seed: int) -> tuple[int, int]:
     >>> seed_key(1), seed_key(2**32)
     ((1, 0), (0, 1))
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 2**64:
+    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= seed < 2**64:
         raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {seed!r}")
-    return seed & _MASK, seed >> 32
+    return int(seed) & _MASK, int(seed) >> 32
 
 
 def _round(c0: int, c1: int, c2: int, c3: int, k0: int, k1: int) -> tuple[int, int, int, int]:

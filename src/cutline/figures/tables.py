@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cutline.core.tally import Floats
-from cutline.simulation.engine import Ints
+from cutline.core.tally import Floats, Ints
 from cutline.simulation.result import Result
 
 Row = dict[str, Any]

@@ -43,6 +43,8 @@ def parse_rule(text: str) -> Rule:
     (APT(precision=None), UCBE(precision=None, c=0.25, complexity=None), APT(precision=0.05))
     """
     name, *values = text.strip().split(":")
+    if not name and values:
+        raise ValueError(f"the rule {values[0]} came from no file, so it cannot be found by name")
     if name.endswith(".py"):
         if not values:
             raise ValueError(f"say which class of {name} is the rule, e.g. {name}:MyRule")

@@ -21,7 +21,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, final
 
 import numpy as np
 
@@ -40,11 +40,11 @@ class Rule:
     """
 
     name: ClassVar[str] = ""
-    """How command lines call the rule; the class's own name where it is empty."""
+    """How command lines call a built-in rule; others go by their file and class."""
     file: ClassVar[str] = ""
     """The file a rule from outside the package was loaded from."""
-    oracle: ClassVar[bool] = False
-    """Whether the rule must be told something about the true means."""
+    needs_horizon: ClassVar[bool | None] = None
+    """Whether the rule must know the budget; None: if a function of its own asks for it."""
     keeps: ClassVar[tuple[str, ...]] = ()
     """Names of the numbers kept for every arm beside pulls, total and squares."""
 
@@ -72,14 +72,26 @@ class Rule:
         """What is kept for every arm before the first pull: one row for each name in ``keeps``."""
         return np.zeros((len(self.keeps), len(problem.arms)))
 
+    @final
     def answer(self, problem: Problem, tallies: Tallies) -> list[bool | None]:
-        """The answer now: the arms whose mean is at least their threshold (None: not yet seen)."""
+        """The answer now: the arms whose mean is at least their threshold (None: not yet seen).
+
+        All rules answer alike; they differ in what they pull.
+        """
         return problem.decide(tallies)
 
     @property
     def anytime(self) -> bool:
-        """Whether the rule plays without knowing the horizon."""
-        return not self.oracle and "budget" not in parameter_names(self.body)
+        """Whether the rule plays without knowing the horizon.
+
+        A rule with ``settings`` of its own, which are told the budget, counts as needing it unless
+        it says ``needs_horizon = False``.
+        """
+        if self.needs_horizon is not None:
+            return not self.needs_horizon
+        functions = [self.body, getattr(type(self), "learn", None)]
+        asked = [name for f in functions if f is not None for name in parameter_names(f)]
+        return "budget" not in asked and type(self).settings is Rule.settings
 
     @property
     def body(self) -> Callable[..., Any]:
@@ -89,9 +101,8 @@ class Rule:
     @property
     def spec(self) -> str:
         """The rule as a command line writes it, e.g. ``ucbe:0.25``."""
-        own = vars(type(self))  # a rule made from a built-in one does not go by the latter's name
-        from_file = f"{self.file}:{type(self).__name__}"
-        words = [from_file if "file" in own else own.get("name", from_file)]
+        built_in = type(self).__module__.startswith("cutline.rules.")
+        words = [self.name if built_in else f"{self.file}:{type(self).__name__}"]
         for f in sorted(fields(self), key=lambda f: bool(f.kw_only)):
             value = getattr(self, f.name)
             if value is not None and not (f.kw_only and value == f.default):
@@ -184,7 +195,9 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
     return list(inspect.signature(function).parameters)
 
 
-def wants(function: Callable[..., Any], known: Sequence[str], owner: str) -> list[str]:
+def wants(
+    function: Callable[..., Any], known: Sequence[str], owner: str, hint: str = ""
+) -> list[str]:
     """The parameter names of a rule's function, or a TypeError that names the unknown one.
 
     >>> wants(lambda pulls, colour: 0.0, ["pulls", "total"], "Mine")
@@ -195,5 +208,6 @@ def wants(function: Callable[..., Any], known: Sequence[str], owner: str) -> lis
     names = parameter_names(function)
     for name in names:
         if name not in known:
-            raise TypeError(f"{owner} asks for {name!r}; what can be asked for: {', '.join(known)}")
+            can = ", ".join(known)
+            raise TypeError(f"{owner} asks for {name!r}; what can be asked for: {can}{hint}")
     return names

@@ -25,7 +25,7 @@ class UCBE(IndexRule):
     """
 
     name = "ucbe"
-    oracle: ClassVar[bool] = True
+    needs_horizon: ClassVar[bool] = True
 
     c: float = 1.0
     complexity: float | None = None

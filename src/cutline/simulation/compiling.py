@@ -52,7 +52,7 @@ def is_kept(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     """Whether the kernel's code for these arguments is on disk."""
     types_ = tuple(numba.typeof(a) for a in arguments)
     path: Path = kernel._cache.file(types_, kernel.targetctx.codegen())
-    return path.exists()
+    return os.path.exists(path)  # False, not an error, where the folder cannot be searched
 
 
 def cache_folder() -> Path:

@@ -8,11 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cutline.core.chance import seed_key
+from cutline.core.tally import Ints
 from cutline.rules.base import IndexRule, Policy, Rule
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.compiling import CannotCompile, compile_kernel, is_kept, ready
 from cutline.simulation.kernels import (
     LANES,
+    MOST_ARMS,
     policy_kernel,
     scan_kernel,
     tie_orders,
@@ -21,8 +23,7 @@ from cutline.simulation.kernels import (
 from cutline.simulation.parts import Parts, assemble
 from cutline.simulation.reach import digest
 
-Ints = npt.NDArray[np.int64]
-MANY_ARMS = 160  # from here on a tree beats looking at every index; see benchmarks
+MANY_ARMS = 160  # from about here on a tree beats looking at every index
 
 _kernels: dict[str, Any] = {}
 
@@ -51,6 +52,8 @@ class Player:
         self._common = bool((start[tau:] == start[tau:, :1]).all())
         self._table = bandit.arms.table()
         arms = start.shape[1]
+        if arms >= MOST_ARMS:
+            raise ValueError(f"the simulator takes fewer than {MOST_ARMS:,} arms, got {arms:,}")
         self._memory = rule.memory(arms) if isinstance(rule, Policy) else 0
         who = f"{type(rule).__name__} with {type(bandit.arms).__name__} arms"
         nothing = self._arguments(0, 0, 0, orders(0, 0, 0, arms), np.array([arms]), 0)[0]

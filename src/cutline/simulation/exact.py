@@ -11,7 +11,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from cutline.core.special import normal_cdf
+from cutline.core.tally import Floats
 
 
 def binary_correct(mean: float, threshold: float, truth: int, most: int) -> Floats:
@@ -54,10 +55,9 @@ def gaussian_correct(mean: float, sd: float, threshold: float, truth: int, most:
         raise ValueError(f"sd must be above 0, got {sd!r}: it is the spread of one reward")
     correct = _unseen(truth, most)
     if truth != 0:
-        # P(right) = Phi(sqrt(n) * gap / sd) = erfc(-sqrt(n / 2) * gap / sd) / 2
         gap = truth * (mean - threshold)
         for n in range(1, most + 1):
-            correct[n] = math.erfc(-math.sqrt(n / 2) * gap / sd) / 2
+            correct[n] = normal_cdf(math.sqrt(n) * gap / sd)
     return correct
 
 

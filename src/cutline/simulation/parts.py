@@ -7,21 +7,22 @@ array, by writing small functions as text. The parts are plain Python: the refer
 as they are, the simulator compiles them.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from cutline.core.chance import REWARD, uniform
 from cutline.core.chance import chance as chance_of
-from cutline.core.chance import uniform
 from cutline.core.tally import Floats
 from cutline.rules.base import TALLY, IndexRule, Policy, Rule, parameter_names, wants
 from cutline.simulation.arms import Arms
 from cutline.simulation.bandit import Bandit
 
 # The first rows of every layout; the kernels know them by number.
-PULLS, TOTAL, TRUTH, ARM, PARAMETERS = 0, 1, 2, 3, 4
+PULLS, TOTAL, TRUTH, ARM, PARAMETERS = range(5)
 
 
 @dataclass(frozen=True)
@@ -105,10 +106,10 @@ def assemble(rule: Rule, bandit: Bandit) -> Parts:
     if isinstance(rule, IndexRule):
         clock = ("step",) if rule.clocked else ()
         known = (*TALLY, *clock, *own, *rule.keeps)
-        named = wants(body, known, f"{owner}.formula")
+        named = wants(body, known, f"{owner}.formula", _hint(rule, body, own))
     else:
         known = (*TALLY, "memory", "step", "luck", "chance", *own)
-        named = wants(body, known, f"{owner}.choose")
+        named = wants(body, known, f"{owner}.choose", _hint(rule, body, own))
     if learn is not None:
         named = named + wants(learn, ("reward", *known), f"{owner}.learn")
     settings = tuple(name for name in own if name in named)
@@ -154,6 +155,17 @@ def lowest_index(index: Callable[..., float], first_pulls: int) -> Callable[...,
     return pick
 
 
+def _hint(rule: Rule, body: Callable[..., Any], own: Mapping[str, float]) -> str:
+    """What a rule's author may have forgotten."""
+    names = parameter_names(body)
+    if "step" in names and isinstance(rule, IndexRule) and not rule.clocked:
+        return "; a formula that takes the step makes a ClockedIndexRule"
+    forgotten = (name for name in names if name not in own)
+    if any(name in vars(type(rule)).get("__annotations__", {}) for name in forgotten):
+        return "; settings need @dataclass(frozen=True) before the class"
+    return ""
+
+
 def _settings(rule: Rule, bandit: Bandit, budget: int) -> Mapping[str, float]:
     own = rule.settings(bandit.problem, budget, bandit.means)
     return {**own, "arms": len(bandit.problem.arms), "budget": budget}
@@ -173,8 +185,11 @@ def _index_part(
 ) -> Callable[..., float]:
     called = ", ".join(_argument(layout, settings, name) for name in parameter_names(formula))
     return _write(
-        f"def part(columns, width, i, step, settings):\n    return formula({called})\n",
+        "def part(columns, width, i, step, settings):\n"
+        f"    value = formula({called})\n"
+        "    return value if value == value else infinity\n",  # not a number: never first
         formula=formula,
+        infinity=math.inf,
     )
 
 
@@ -222,7 +237,7 @@ def _draw_part(layout: Layout, arms: Arms) -> Callable[..., float]:
         "def part(columns, width, i, key0, key1, game, table):\n"
         f"    arm = int({layout.place('arm')})\n"
         f"    pull = int({layout.place('pulls')})\n"
-        "    what = chance_of(key0, key1, game, arm, pull, 0)\n"
+        f"    what = chance_of(key0, key1, game, arm, pull, {REWARD})\n"
         f"    return draw({source}, {rest})\n",
         draw=draw,
         uniform=uniform,

@@ -55,12 +55,14 @@ def reached(function: types.FunctionType) -> Iterator[tuple[Path, Any]]:
     yield from sorted(found.items(), key=lambda item: item[0])
 
 
-def digest(function: Callable[..., Any]) -> str:
+def digest(function: Callable[..., Any], *, of_compiler: bool = True) -> str:
     """A fingerprint of a function and of everything it reaches.
 
-    Made of code and values, not of file names or dates.
+    Made of code and values, not of file names or dates; and, unless told otherwise, of the versions
+    that compiled code depends on.
     """
-    state = hashlib.sha256(f"{__version__} {numba.__version__} {sys.version}".encode())
+    versions = f"{__version__} {numba.__version__} {sys.version}" if of_compiler else ""
+    state = hashlib.sha256(versions.encode())
     _digest_into(state, function, {})
     return state.hexdigest()[:32]
 

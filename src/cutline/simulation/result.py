@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from cutline._version import __version__
 from cutline.core.intervals import bounded_mean, clopper_pearson, paired_difference
-from cutline.core.tally import Floats
+from cutline.core.tally import Floats, Ints
 from cutline.rules import parse_rule
 from cutline.rules.base import Rule
 from cutline.simulation.bandit import Bandit
+from cutline.simulation.reach import digest
 
-Ints = npt.NDArray[np.int64]
 FORMAT = 1
 
 
@@ -48,6 +47,7 @@ class Result:
     bandit_values: dict[str, Any]
     rules: tuple[str, ...]  # as shown to people
     specs: tuple[str, ...]  # as a command line writes them
+    code: tuple[str, ...]  # a fingerprint of every rule that is not the package's own
     anytime: tuple[bool, ...]
     relevant: int  # arms that count
     horizons: Ints
@@ -71,6 +71,7 @@ class Result:
             bandit_values=json.loads(json.dumps(bandit.to_dict())),  # as a file would give it
             rules=tuple(str(rule) for rule in rules),
             specs=tuple(rule.spec for rule in rules),
+            code=tuple(_code(rule) for rule in rules),
             anytime=tuple(rule.anytime for rule in rules),
             relevant=int(np.count_nonzero(bandit.truth)),
             horizons=horizons,
@@ -137,7 +138,7 @@ class Result:
     @property
     def interval(self) -> Floats:
         """Exact 95 % intervals for the error rate at the budget, by rule."""
-        return self._at_budget().error_interval()[:, -1]
+        return self.at([self.budget]).error_interval()[:, -1]
 
     @property
     def wrong_arms_curve(self) -> Floats:
@@ -178,8 +179,10 @@ class Result:
         return Difference(rate, low, high, only_first, only_second)
 
     def at(self, horizons: Sequence[int]) -> "Result":
-        """The same result, at some of its horizons only (the pulls stay those at the budget)."""
-        chosen = [self._horizon(h) for h in horizons]
+        """The same result at some of its horizons only; the pulls stay those of whole games."""
+        if not len(horizons):
+            raise ValueError("name at least one horizon to look at")
+        chosen = sorted({self._horizon(h) for h in horizons})
         return replace(
             self,
             horizons=self.horizons[chosen],
@@ -191,10 +194,10 @@ class Result:
 
     def merge(self, other: "Result") -> "Result":
         """The counts of both, which must be of the same settings and of different games."""
-        for name in ("bandit_values", "specs", "seed", "replay"):
+        for name in ("bandit_values", "specs", "code", "seed", "replay"):
             mine, its = getattr(self, name), getattr(other, name)
             if mine != its:
-                what = "bandit" if name == "bandit_values" else name
+                what = {"bandit_values": "bandits", "code": "versions of a rule"}.get(name, name)
                 raise ValueError(f"results of different settings cannot be merged: {what} differ")
         if not np.array_equal(self.horizons, other.horizons):
             raise ValueError("results of different settings cannot be merged: horizons differ")
@@ -210,8 +213,8 @@ class Result:
             "version": self.version,
             "bandit": self.bandit_values,
             "rules": [
-                {"rule": spec, "shown": rule, "anytime": anytime}
-                for spec, rule, anytime in zip(self.specs, self.rules, self.anytime, strict=True)
+                dict(zip(("rule", "shown", "code", "anytime"), values, strict=True))
+                for values in zip(self.specs, self.rules, self.code, self.anytime, strict=True)
             ],
             "relevant": self.relevant,
             "horizons": self.horizons.tolist(),
@@ -236,6 +239,7 @@ class Result:
             bandit_values=values["bandit"],
             rules=tuple(r["shown"] for r in rules),
             specs=tuple(r["rule"] for r in rules),
+            code=tuple(r["code"] for r in rules),
             anytime=tuple(r["anytime"] for r in rules),
             relevant=values["relevant"],
             horizons=np.array(values["horizons"], np.int64),
@@ -246,17 +250,12 @@ class Result:
             **{name: np.array(values[name], np.int64) for name in _COUNTS},
         )
 
-    def _at_budget(self) -> "Result":
-        return self.at([self.budget])
-
     def _rule(self, name: str) -> int:
-        wanted = [name]
-        with contextlib.suppress(ValueError):
-            wanted.append(parse_rule(name).spec)  # "ucbe" for "ucbe:1"
         for known in (self.specs, self.rules):
-            for word in wanted:
-                if word in known:
-                    return known.index(word)
+            if name in known:
+                return known.index(name)
+        with contextlib.suppress(ValueError):
+            return self.specs.index(parse_rule(name).spec)  # "ucbe" for "ucbe:1"
         raise ValueError(f"no rule {name!r} in this result, which has: {', '.join(self.specs)}")
 
     def _horizon(self, horizon: int) -> int:
@@ -267,6 +266,16 @@ class Result:
 
 
 _COUNTS = ("wrong_games", "wrong_arms_sum", "wrong_arms_squared", "pulls_sum", "only")
+
+
+def _code(rule: Rule) -> str:
+    """A fingerprint of a rule of the user's, so that two versions of it are not mixed up."""
+    if type(rule).__module__.startswith("cutline."):
+        return ""
+    functions = (rule.body, getattr(type(rule), "learn", None), type(rule).settings)
+    return " ".join(
+        digest(function, of_compiler=False) for function in functions if function is not None
+    )
 
 
 def _join(*parts: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutline.core.chance import GAMES, PULLS, seed_key
+from cutline.core.tally import Ints
 from cutline.rules.base import IndexRule, Rule
 from cutline.simulation.bandit import Bandit
-from cutline.simulation.engine import Ints, Player, orders
+from cutline.simulation.engine import Player, orders
 from cutline.simulation.kernels import BUNDLE, LANES
 from cutline.simulation.result import Result
 
@@ -31,7 +32,7 @@ class Interrupted(KeyboardInterrupt):
 
 def simulate(
     bandit: Bandit,
-    rules: Sequence[Rule],
+    rules: Rule | Sequence[Rule],
     *,
     budget: int | Sequence[int],
     games: int,
@@ -70,7 +71,10 @@ def simulate(
     >>> bool(apt < round_robin / 2)
     True
     """
-    rules = list(rules)
+    rules = [rules] if isinstance(rules, Rule) else list(rules)
+    for rule in rules:
+        if not isinstance(rule, Rule):
+            raise TypeError(f"rules are made like APT() or parse_rule('apt'), got {rule!r}")
     steps = _horizons(bandit, rules, budget, horizons, replay)
     check_games(games, first_game, chunk, threads)
     seed_key(seed)  # refuses a bad seed before anything is compiled

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from cutline.core.chance import Chance, uniform
+from cutline.core.chance import DRAWS, Chance, uniform
 from cutline.core.normal import normal_quantile
 from cutline.core.problem import PerArm
 from cutline.core.rewards import Rewards
@@ -67,7 +67,7 @@ class Beta(Arms):
     @staticmethod
     def sample(chance: Chance, a: float, b: float, low: float, width: float) -> float:
         """G / (G + G') of two Gamma draws; half of the draw numbers are kept for each."""
-        difference = log_gamma_draw(chance, 2048, b) - log_gamma_draw(chance, 0, a)
+        difference = log_gamma_draw(chance, DRAWS // 2, b) - log_gamma_draw(chance, 0, a)
         return low + width / (1.0 + math.exp(min(difference, 700.0)))
 
     @property

@@ -26,10 +26,13 @@ class Recorded(Arms):
 
     values: tuple[tuple[float, ...], ...]
     counts: tuple[tuple[int, ...], ...]
-    kind: Rewards
+    kind: Rewards | str | dict[str, Any]
 
     def __post_init__(self) -> None:
-        kind = self.kind if isinstance(self.kind, Rewards) else Rewards(**self.kind)
+        if isinstance(self.kind, Rewards):
+            kind = self.kind
+        else:
+            kind = Rewards(self.kind) if isinstance(self.kind, str) else Rewards(**self.kind)
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "values", tuple(tuple(map(float, row)) for row in self.values))
         object.__setattr__(self, "counts", tuple(tuple(map(int, row)) for row in self.counts))
@@ -44,7 +47,7 @@ class Recorded(Arms):
                 kind.check(value)
 
     @classmethod
-    def from_counts(cls, counts: Sequence[Mapping[float, int]], rewards: Rewards) -> Self:
+    def from_counts(cls, counts: Sequence[Mapping[float, int]], rewards: Rewards | str) -> Self:
         """From a mapping value -> times seen for every arm."""
         rows = [sorted((float(v), int(n)) for v, n in row.items() if n) for row in counts]
         return cls(
@@ -54,7 +57,7 @@ class Recorded(Arms):
         )
 
     @classmethod
-    def from_samples(cls, samples: Sequence[Sequence[float]], rewards: Rewards) -> Self:
+    def from_samples(cls, samples: Sequence[Sequence[float]], rewards: Rewards | str) -> Self:
         """From the rewards seen of every arm, in any order."""
         rows = [np.unique(np.asarray(row, dtype=float), return_counts=True) for row in samples]
         return cls(
@@ -65,7 +68,7 @@ class Recorded(Arms):
 
     def to_dict(self) -> dict[str, Any]:
         """The stored data as plain values, for a file."""
-        return super().to_dict() | {"kind": self.kind.to_dict()}
+        return super().to_dict() | {"kind": self.rewards.to_dict()}
 
     @staticmethod
     def quantile(
@@ -87,6 +90,7 @@ class Recorded(Arms):
     @property
     def rewards(self) -> Rewards:
         """As said when the data were stored."""
+        assert isinstance(self.kind, Rewards)
         return self.kind
 
     @property

@@ -19,6 +19,14 @@ wrong arms and of its square, and at the end the pulls of every arm; the arms pu
 from cutline.simulation.kernels.policy import policy_kernel
 from cutline.simulation.kernels.scan import scan_kernel
 from cutline.simulation.kernels.shared import BUNDLE, LANES, tie_orders
-from cutline.simulation.kernels.tree import tree_kernel
+from cutline.simulation.kernels.tree import MOST_ARMS, tree_kernel
 
-__all__ = ["BUNDLE", "LANES", "policy_kernel", "scan_kernel", "tie_orders", "tree_kernel"]
+__all__ = [
+    "BUNDLE",
+    "LANES",
+    "MOST_ARMS",
+    "policy_kernel",
+    "scan_kernel",
+    "tie_orders",
+    "tree_kernel",
+]

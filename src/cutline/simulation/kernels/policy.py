@@ -8,7 +8,7 @@ import numpy as np
 from cutline.core.chance import RULE, uniform
 from cutline.core.chance import chance as chance_of
 from cutline.simulation.kernels.shared import BUNDLE, count_pull, note_wrong
-from cutline.simulation.parts import Parts
+from cutline.simulation.parts import ARM, TRUTH, Parts
 
 
 def policy_kernel(parts: Parts) -> Callable[..., Any]:
@@ -45,7 +45,7 @@ def policy_kernel(parts: Parts) -> Callable[..., Any]:
                     arm = orders[first + min(i, lanes - 1), k]
                     for r in range(rows):
                         state[i, r * K + k] = start[r, arm]
-                    wrong[i] += abs(start[2, arm])
+                    wrong[i] += abs(start[TRUTH, arm])
             h = 0
             for step in range(horizons[-1]):
                 if lucky:
@@ -77,13 +77,13 @@ def policy_kernel(parts: Parts) -> Callable[..., Any]:
                         for r in range(changing, tau_row):
                             state[i, r * K + slot[i]] = columns[r * B + i]
                         if picks.shape[0] > 0:
-                            picks[step, first + i] = int(columns[3 * B + i])
+                            picks[step, first + i] = int(columns[ARM * B + i])
                 if step + 1 == horizons[h]:
                     for i in range(lanes):
                         note_wrong(int(wrong[i]), first + i, words, h, wrong_sum, wrong_squares)
                     h += 1
             for i in range(lanes):
                 for k in range(K):
-                    pulls_sum[int(state[i, 3 * K + k])] += int(state[i, k])
+                    pulls_sum[int(state[i, ARM * K + k])] += int(state[i, k])
 
     return kernel

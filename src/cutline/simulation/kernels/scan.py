@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cutline.simulation.kernels.shared import LANES, count_pull
-from cutline.simulation.parts import Parts
+from cutline.simulation.parts import ARM, TRUTH, Parts
 
 
 def lower(low, arm, value, k):  # type: ignore[no-untyped-def]
@@ -44,7 +44,7 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
             game = first_game + block * L
             relevant = 0.0
             for k in range(K):
-                relevant += abs(start[2, k])
+                relevant += abs(start[TRUTH, k])
             for i in range(L):
                 wrong[i] = relevant
                 g = block * L + min(i, lanes - 1)
@@ -119,7 +119,7 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                         state[np.uint64(r) * size + j] = columns[r * L + i]
                 if picks.shape[0] > 0:
                     for i in range(lanes):
-                        picks[step, block * L + i] = int(columns[3 * L + i])
+                        picks[step, block * L + i] = int(columns[ARM * L + i])
                 if step + 1 == horizons[h]:
                     word = np.uint64(0)
                     many = 0
@@ -135,7 +135,7 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                     h += 1
             for k in range(K):
                 for i in range(lanes):
-                    arm = int(state[(3 * K + k) * L + i])
+                    arm = int(state[(ARM * K + k) * L + i])
                     pulls_sum[arm] += int(state[k * L + i])
 
     return kernel

@@ -4,6 +4,7 @@ import numpy as np
 
 from cutline.core.chance import TIE, uniform
 from cutline.core.chance import chance as chance_of
+from cutline.simulation.parts import PULLS, TOTAL, TRUTH
 
 LANES = 64  # games in a block
 BUNDLE = 16  # games that the tree and the policy kernel play side by side
@@ -35,9 +36,9 @@ def tie_orders(key0, key1, first_game, games, arms, orders):  # type: ignore[no-
 
 def count_pull(columns, width, i, reward, tau_row, squares_row):  # type: ignore[no-untyped-def]
     """Add a reward to arm i; returns by how much the number of wrong arms changes."""
-    n = columns[i]
-    s = columns[width + i]
-    truth = columns[2 * width + i]
+    n = columns[PULLS * width + i]
+    s = columns[TOTAL * width + i]
+    truth = columns[TRUTH * width + i]
     tau = columns[tau_row * width + i]
     side = 1.0 if s / max(n, 1.0) >= tau else 0.0
     judged = truth * (0.5 - side) + 0.5 * abs(truth)  # 1 when on the wrong side
@@ -46,8 +47,8 @@ def count_pull(columns, width, i, reward, tau_row, squares_row):  # type: ignore
     n += 1.0
     s += reward
     side = 1.0 if s / n >= tau else 0.0
-    columns[i] = n
-    columns[width + i] = s
+    columns[PULLS * width + i] = n
+    columns[TOTAL * width + i] = s
     if squares_row > 0:
         columns[squares_row * width + i] += reward * reward
     return truth * (0.5 - side) + 0.5 * abs(truth) - before

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from cutline.simulation.kernels.shared import BUNDLE, count_pull, note_wrong
-from cutline.simulation.parts import Parts
+from cutline.simulation.parts import ARM, TRUTH, Parts
 
 FANOUT = 8  # children of a node of the tree: one cache line
 MOST_ARMS = 2**21  # pulls * MOST_ARMS + arm is one exact float
@@ -62,7 +62,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
         shared = np.empty(K * wide)  # (arm, row from the third on)
         relevant = 0.0
         for arm in range(K):
-            relevant += abs(start[2, arm])
+            relevant += abs(start[TRUTH, arm])
             for r in range(2, rows):
                 shared[arm * wide + r - 2] = start[r, arm]
         offsets = np.empty(32, np.uint64)  # where each level of the tree starts
@@ -122,7 +122,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                     fresh[i] = index(columns, B, i, step, settings)
                 for i in range(B):
                     place = (np.uint64(i * K) + slot[i]) * np.uint64(own)
-                    state[place] = columns[i] * MOST_ARMS + columns[3 * B + i]
+                    state[place] = columns[i] * MOST_ARMS + columns[ARM * B + i]
                     state[place + np.uint64(1)] = columns[B + i]
                     for r in range(changing, tau_row):
                         state[place + np.uint64(2 + r - changing)] = columns[r * B + i]
@@ -146,7 +146,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                     top[i] = best
                 if picks.shape[0] > 0:
                     for i in range(lanes):
-                        picks[step, first + i] = int(columns[3 * B + i])
+                        picks[step, first + i] = int(columns[ARM * B + i])
                 if step + 1 == horizons[h]:
                     for i in range(lanes):
                         note_wrong(int(wrong[i]), first + i, words, h, wrong_sum, wrong_squares)
