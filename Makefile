@@ -1,6 +1,6 @@
 # Everything runs from .venv, which the first target that needs it makes: no other set-up.
 #
-#   make test ARGS='-m "not slow" -k apt'    more for pytest
+#   make test ARGS='-k apt'                  more for pytest
 #   make bench JAX=1                         with JAX in the comparison
 #   make PYTHON=/path/to/python3.13 test     another Python than python3.11 or python3
 

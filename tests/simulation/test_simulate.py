@@ -1,5 +1,6 @@
 """The simulator: exact values, equal counts however the work is cut, and honest intervals."""
 
+import math
 import os
 import signal
 import threading
@@ -299,3 +300,88 @@ def test_rates_intervals_and_differences(whole):
         whole.difference("best", "apt")
     with pytest.raises(ValueError, match="horizon 99 was not looked at"):
         whole.difference("apt", "uniform", horizon=99)
+
+
+class Told(APT):
+    """A rule whose settings are worked out from the budget, though its formula does not name it."""
+
+    def settings(self, problem, budget, means):
+        return {"far": 1.0 / budget}
+
+    @staticmethod
+    def formula(pulls, total, tau, far):
+        return abs(total - pulls * tau) / pulls - math.sqrt(1.0 / (far * pulls))
+
+
+class Dated(APT):
+    keeps = ("last",)
+
+    @staticmethod
+    def learn(last, budget):
+        return budget
+
+
+def test_a_rule_that_is_told_the_budget_in_any_way_needs_it():
+    assert not Told().anytime
+    assert not Dated().anytime
+    long = simulate(three_groups(), [Told()], budget=[50, 200], games=300, seed=2)
+    short = simulate(three_groups(), [Told()], budget=[50], games=300, seed=2)
+    assert long.wrong_games[0, 0] == short.wrong_games[0, 0]
+
+
+def test_two_versions_of_a_rule_do_not_merge():
+    def version(weight):
+        class Mine(APT):
+            @staticmethod
+            def formula(pulls, total, tau):
+                return weight * pulls + abs(total - pulls * tau)
+
+        return Mine()
+
+    one = simulate(three_groups(), version(1.0), budget=[20], games=5)
+    other = simulate(three_groups(), version(2.0), budget=[20], games=5, first_game=5)
+    with pytest.raises(ValueError, match="versions of a rule"):
+        one.merge(other)
+    with pytest.raises(ValueError, match="came from no file"):
+        one.parsed_rules()
+
+
+def test_some_horizons_of_a_result(whole):
+    assert whole.at([200, 60, 200]).horizons.tolist() == [60, 200]
+    assert whole.at([200, 60]).interval.tolist() == whole.interval.tolist()
+    with pytest.raises(ValueError, match="at least one horizon"):
+        whole.at([])
+
+
+@pytest.mark.parametrize("rules", [["apt"], [APT], "apt"])
+def test_what_is_no_rule_is_refused(rules):
+    with pytest.raises(TypeError, match="made like APT"):
+        simulate(three_groups(), rules, budget=20, games=1)
+
+
+class Unclocked(APT):
+    @staticmethod
+    def formula(pulls, step):
+        return pulls / step
+
+
+class Undecorated(APT):
+    weight: float = 1.0
+
+    @staticmethod
+    def formula(pulls, weight):
+        return weight * pulls
+
+
+@pytest.mark.parametrize(
+    ("rule", "hint"), [(Unclocked(), "ClockedIndexRule"), (Undecorated(), "@dataclass")], ids=str
+)
+def test_a_forgotten_thing_is_named(rule, hint):
+    with pytest.raises(TypeError, match=hint):
+        play(three_groups(), rule, budget=20)
+
+
+def test_more_arms_than_the_tree_can_number_are_refused():
+    arms = Bernoulli(np.full(2**21, 0.5))
+    with pytest.raises(ValueError, match="fewer than 2,097,152 arms"):
+        Player(APT(), Bandit(arms, threshold=0.4))
