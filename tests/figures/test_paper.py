@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from cutline import APT, Result, RoundRobin, Uniform, parse_rule, simulate
-from cutline.cli import PAPER_RULES, cli
+from cutline.cli import cli
 from cutline.figures import paper
-from cutline.figures.paper import HORIZONS, check_line, compare_with_exact, run_paper
+from cutline.figures.paper import HORIZONS, RULES, check_line, compare_with_exact, run_paper
 from cutline.simulation import EXPERIMENTS
 
 GAMES = 64
 BANDITS = [(name, kind) for kind in ("bernoulli", "gaussian") for name in EXPERIMENTS]
-SHOWN = [*PAPER_RULES, "round-robin"]
+SHOWN = [*RULES, "round-robin"]
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ def quick(monkeypatch, tmp_path):
 
     def run(simulate):
         shown = []
-        code = run_paper(tmp_path, 5000, 1, None, ["apt", "uniform"], simulate, shown.append)
+        code = run_paper(tmp_path, 5000, 1, None, simulate, shown.append)
         return code, shown
 
     return run

@@ -238,7 +238,6 @@ def test_a_table_that_numba_reads_in_place_can_be_used_in_every_run(cache, table
         assert (ran.returncode, ran.stdout) == (0, "3.0\n")
 
 
-@pytest.mark.xfail(reason="the fingerprint of NumPy's argmax, imported by name, is its address")
 def test_what_is_kept_is_found_by_the_next_process(cache):
     """Nothing in the fingerprint is of one process alone, such as an address."""
     lines = """
@@ -408,19 +407,9 @@ def load(tmp_path, monkeypatch):
     forget()
 
 
-MISSED = {
-    "the order of the fields": "stale: of a named tuple the values alone are in the fingerprint",
-    "a constant of a module by another name": "stale: names behind a local one are not followed",
-    "a constant of a module in a closure": "stale: names behind a cell are not followed",
-}
-
-
 @pytest.mark.parametrize(
     "what",
-    [
-        pytest.param(what, marks=pytest.mark.xfail(reason=MISSED[what]) if what in MISSED else ())
-        for what in CHANGES
-    ],
+    CHANGES,
 )
 def test_a_change_is_never_missed(cache, load, what):
     before = CHANGES[what]
@@ -688,7 +677,8 @@ class Longest(ClockedIndexRule):
     assert arms == arms[:4] * 3  # whose turn is longest ago
 
 
-def test_the_command_line_plays_rules_of_ones_own(own):
+def test_the_command_line_plays_rules_of_ones_own(own, monkeypatch):
+    monkeypatch.setattr(engine, "_kernels", {})  # as in a new process
     rules = [parse_rule(f"{own}/mine.py:{name}") for name in NAMES]
     for rule in rules:
         Player(rule, GAUSSIAN)  # kept from here on, so that the command below compiles nothing
@@ -766,8 +756,9 @@ class Whole(Policy):
         return np.argmin(np.abs(total - pulls * tau) / np.sqrt(pulls))
 """)
     rule = parse_rule(f"{tmp_path}/whole.py:Whole")
+    monkeypatch.setattr(engine, "_kernels", {})  # as in a new process
     check_pull_by_pull(Player(rule, GAUSSIAN), rule)
-    monkeypatch.setattr(engine, "_kernels", {})  # as in another process
+    monkeypatch.setattr(engine, "_kernels", {})  # and in another
     with event.install_recorder("numba:run_pass") as passes:
         Player(rule, GAUSSIAN)
     assert len(passes.buffer) == 0

@@ -81,11 +81,18 @@ def _digest_into(state: Any, value: Any, seen: dict[int, int]) -> None:
             note(code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars)
         held = [cell.cell_contents for cell in value.__closure__ or ()]
         _digest_into(state, (value.__defaults__, held), seen)
-        for path, behind in reached(value):
+        found = dict(reached(value))
+        for path, behind in found.items():
             note(path)
             _digest_into(state, behind, seen)
+        # A module that is handed on as it is: whatever the code may look up in it.
+        names = sorted({name for code in _codes(value.__code__) for name in code.co_names})
+        for module in (x for x in [*held, *found.values()] if isinstance(x, types.ModuleType)):
+            if module.__name__.split(".")[0] not in _COMPILED_BY_NUMBA:
+                for name in names:
+                    _digest_into(state, (name, getattr(module, name, None)), seen)
     elif isinstance(value, tuple | list):
-        note("several", len(value))
+        note("several", len(value), getattr(value, "_fields", None))
         for item in value:
             _digest_into(state, item, seen)
     elif isinstance(value, np.ndarray):
@@ -100,7 +107,7 @@ def _digest_into(state: Any, value: Any, seen: dict[int, int]) -> None:
         note([(member.name, member.value) for member in value])
     elif isinstance(value, types.ModuleType):
         note(value.__name__)
-    elif isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
+    elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         note(value.__module__, value.__qualname__)
     else:
         note(value)
