@@ -107,7 +107,7 @@ def main() -> None:
     show("rules, all cores", jobs, speeds(jobs, rounds))
     rows = [["arms", "budget", "M pulls/s", "cost per pull"]]
     first = 0.0
-    for arms, games in ((10, 40_000), (100, 2_000), (1_000, 128), (10_000, 32)):
+    for arms, games in ((10, 200_000), (100, 4_000), (1_000, 256), (10_000, 64)):
         means = np.random.default_rng(1).uniform(size=arms)
         bandit = Bandit(Bernoulli(means), threshold=0.5, precision=0.1)
         budget = 100 * arms if arms > 10 else BUDGET
