@@ -357,6 +357,12 @@ CHANGES = {
         "mine": "import pack.helpers\ndef formula(x):\n    return pack.helpers.twice(x)\n",
         "pack/helpers": TWICE,
     },
+    "the order of the fields of a record": {
+        "mine": "import numpy as np\n"
+        "names = ['a', 'b'] if 2.0 < 2.5 else ['b', 'a']\n"
+        "C = np.array([(2, 8)], dtype=[(name, 'f8') for name in names])\n"
+        "def formula(x):\n    return C[0]['a'] * x\n"
+    },
     "a helper that calls itself": {
         "mine": "def twice(x):\n    return 2.0 * twice(x - 1.0) if x > 0.0 else 1.0\n" + CALLS
     },

@@ -79,6 +79,7 @@ def _digest_into(state: Any, value: Any, seen: dict[int, int]) -> None:
         for code in _codes(value.__code__):
             constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
             note(code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars)
+            note(code.co_argcount, code.co_flags, code.co_exceptiontable)
         held = [cell.cell_contents for cell in value.__closure__ or ()]
         _digest_into(state, (value.__defaults__, held), seen)
         found = dict(reached(value))
@@ -96,7 +97,7 @@ def _digest_into(state: Any, value: Any, seen: dict[int, int]) -> None:
         for item in value:
             _digest_into(state, item, seen)
     elif isinstance(value, np.ndarray):
-        note(value.dtype.str, value.shape, value.tobytes())
+        note(value.dtype.descr, value.shape, value.tobytes())
     elif hasattr(value, "py_func"):  # compiled by its author
         note("compiled", getattr(value, "targetoptions", None))
         _digest_into(state, value.py_func, seen)
