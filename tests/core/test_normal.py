@@ -5,7 +5,8 @@ import math
 import numpy as np
 from scipy import special
 
-from cutline.core.normal import log_unit, normal_quantile
+from cutline.core.logarithm import log_unit
+from cutline.core.normal import normal_quantile
 
 
 def reachable():

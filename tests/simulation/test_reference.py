@@ -99,7 +99,7 @@ class Stuck(Policy):
 class Forgetful(APT):
     """An index rule whose index depends on more than what was seen of the arm."""
 
-    def start(self, problem):
+    def start(self, problem, means):
         import numpy as np
 
         return np.arange(len(problem.arms), dtype=float)[None, :]

@@ -40,7 +40,9 @@ class Problem:
     ``arms`` is a number of arms, their names, or a mapping from name to anything; ``threshold``
     (the paper's tau) and ``precision`` (its epsilon: the half-width of the band around the
     threshold in which either answer is accepted) are one number or one per arm; ``rewards`` is a
-    kind of reward.
+    kind of reward. With ``level`` (one, or one per arm) the question is about a level set: is
+    P(X > level) at least the threshold? What is measured is then as ``rewards`` says, and what
+    counts is whether it lies above the level, a binary reward (Section 3.1 of the paper).
 
     >>> problem = Problem(arms=["a", "b", "c"], threshold=0.5, precision=0.1, rewards="binary")
     >>> means = [0.2, 0.45, 0.9]
@@ -52,12 +54,17 @@ class Problem:
     array([-1,  0,  1], dtype=int8)
     >>> problem.loss(means, answer=[False, True, True]), problem.loss(means, [True, False, True])
     (0, 1)
+    >>> late = Problem(arms=2, threshold=0.05, level=[0.2, 1.0], rewards="exponential")
+    >>> late.rewards.kind, late.reward(0.7, arm=0), late.reward(0.7, arm=1)
+    ('binary', 1.0, 0.0)
     """
 
     arms: tuple[str, ...]
     threshold: tuple[float, ...]
     precision: tuple[float, ...]
     rewards: Rewards
+    level: tuple[float, ...] | None
+    measured: Rewards
 
     def __init__(
         self,
@@ -66,6 +73,7 @@ class Problem:
         threshold: PerArm,
         precision: PerArm = 0.0,
         rewards: str | Rewards,
+        level: PerArm | None = None,
     ) -> None:
         names = _names(arms)
         precisions = per_arm("precision", precision, len(names))
@@ -78,8 +86,19 @@ class Problem:
         object.__setattr__(self, "arms", names)
         object.__setattr__(self, "threshold", per_arm("threshold", threshold, len(names)))
         object.__setattr__(self, "precision", precisions)
-        kind = Rewards(rewards) if isinstance(rewards, str) else rewards
-        object.__setattr__(self, "rewards", kind)
+        measured = Rewards(rewards) if isinstance(rewards, str) else rewards
+        levels = None if level is None else per_arm("level", level, len(names))
+        object.__setattr__(self, "level", levels)
+        object.__setattr__(self, "measured", measured)
+        object.__setattr__(self, "rewards", measured if levels is None else Rewards("binary"))
+
+    def reward(self, value: float, arm: int) -> float:
+        """What a measured value counts for: itself, or whether it lies above the arm's level.
+
+        A ValueError says why a value cannot be one.
+        """
+        number = self.measured.check(value)
+        return number if self.level is None else float(number > self.level[arm])
 
     @property
     def thresholds(self) -> Floats:

@@ -1,6 +1,7 @@
 """What has been seen of an arm, in a few numbers."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -40,7 +41,7 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class Tallies:
-    """The tallies of all arms, as arrays over arms.
+    """The tallies of all arms, as arrays over arms; ``kept`` is what a rule keeps beside them.
 
     >>> tallies = Tallies.of([Tally(4, 2.0), Tally(0)])
     >>> tallies.means
@@ -53,6 +54,7 @@ class Tallies:
     total: Floats
     squares: Floats
     origin: Floats
+    kept: Mapping[str, Floats] = field(default_factory=dict)
 
     @classmethod
     def of(cls, tallies: list[Tally]) -> "Tallies":

@@ -7,29 +7,52 @@ from pathlib import Path
 
 from cutline.rules.apt import APT
 from cutline.rules.base import ClockedIndexRule, IndexRule, Policy, Rule
+from cutline.rules.best_ucbe import BestUCBE
 from cutline.rules.csar import CSAR
+from cutline.rules.gcl import GCLStar
+from cutline.rules.oracle import Oracle
+from cutline.rules.robust import CatoniAPT, ClippedAPT, MedianAPT
 from cutline.rules.round_robin import RoundRobin
-from cutline.rules.slr import SLRD
+from cutline.rules.sar import SAR
+from cutline.rules.slr import SLR, SLRD, SLRV, ExponentialSLR, GaussianSLR, PoissonSLR
+from cutline.rules.ucb1 import UCB1
 from cutline.rules.ucbe import UCBE
+from cutline.rules.ugape import UGapE
 from cutline.rules.uniform import Uniform
 
 __all__ = [
     "APT",
     "CSAR",
     "RULES",
+    "SAR",
+    "SLR",
     "SLRD",
+    "SLRV",
+    "UCB1",
     "UCBE",
+    "BestUCBE",
+    "CatoniAPT",
+    "ClippedAPT",
     "ClockedIndexRule",
+    "GCLStar",
     "IndexRule",
+    "MedianAPT",
+    "Oracle",
     "Policy",
     "RoundRobin",
     "Rule",
+    "UGapE",
     "Uniform",
     "parse_rule",
 ]
 
+_THRESHOLDS = (APT, Uniform, RoundRobin, UCBE, CSAR, SLR, SLRD, SLRV, Oracle)
+_FAMILIES = (PoissonSLR, ExponentialSLR, GaussianSLR)
+_HEAVY = (ClippedAPT, CatoniAPT, MedianAPT)
+_BEST = (GCLStar, BestUCBE, UGapE, SAR, UCB1)
+
 RULES: dict[str, type[Rule]] = {
-    kind.name: kind for kind in (APT, Uniform, RoundRobin, UCBE, CSAR, SLRD)
+    kind.name: kind for kind in (*_THRESHOLDS, *_FAMILIES, *_HEAVY, *_BEST)
 }
 
 

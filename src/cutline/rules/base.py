@@ -47,6 +47,10 @@ class Rule:
     """Whether the rule must know the budget; None: if a function of its own asks for it."""
     keeps: ClassVar[tuple[str, ...]] = ()
     """Names of the numbers kept for every arm beside pulls, total and squares."""
+    merit: ClassVar[Callable[..., float]]
+    """What the best arms are named by, where that is asked for: those with the highest merit. It
+    may also ask for ``m``, how many are to be named, and a policy's for ``memory`` and for
+    ``place``, the arm's place in the arrays."""
 
     precision: float | None = field(default=None, kw_only=True)
 
@@ -68,17 +72,48 @@ class Rule:
     def check(self, problem: Problem) -> None:
         """Raise a ValueError where the rule is not made for such a problem; most take any."""
 
-    def start(self, problem: Problem) -> Floats:
-        """What is kept for every arm before the first pull: one row for each name in ``keeps``."""
+    def start(self, problem: Problem, means: Sequence[float] | Floats | None) -> Floats:
+        """What is kept for every arm before the first pull: one row for each name in ``keeps``.
+
+        ``means`` are the true ones, in a simulation, for yardsticks that are told them.
+        """
         return np.zeros((len(self.keeps), len(problem.arms)))
+
+    def on(self, problem: Problem) -> "Rule":
+        """The rule as it is played on a problem: one that goes by the kind of reward gives another.
+
+        Most are themselves on any problem.
+        """
+        return self
 
     @final
     def answer(self, problem: Problem, tallies: Tallies) -> list[bool | None]:
         """The answer now: the arms whose mean is at least their threshold (None: not yet seen).
 
-        All rules answer alike; they differ in what they pull.
+        A rule with an ``estimate`` of its own puts that in place of the mean.
         """
-        return problem.decide(tallies)
+        rule = self.on(problem)
+        estimate = rule.own_estimate
+        if estimate is None:
+            return problem.decide(tallies)
+        tau = problem.thresholds - tallies.origin
+        eps = problem.precisions if rule.precision is None else rule.precision + 0.0 * tau
+        known = {
+            **{name: value + 0.0 * tau for name, value in rule.settings(problem, 0, None).items()},
+            **{"pulls": tallies.pulls, "total": tallies.total, "squares": tallies.squares},
+            **{"tau": tau, "eps": eps, **tallies.kept},
+        }
+        rows = zip(*(known[name].tolist() for name in parameter_names(estimate)), strict=True)
+        seen = tallies.pulls > 0
+        return [
+            bool(estimate(*row) >= t) if n else None
+            for row, t, n in zip(rows, tau, seen, strict=True)
+        ]
+
+    @property
+    def own_estimate(self) -> Callable[..., float] | None:
+        """The rule's own estimate of a mean, counted from the origin, where it has one."""
+        return None
 
     @property
     def anytime(self) -> bool:
@@ -89,7 +124,7 @@ class Rule:
         """
         if self.needs_horizon is not None:
             return not self.needs_horizon
-        functions = [self.body, getattr(type(self), "learn", None)]
+        functions = [self.body, getattr(type(self), "learn", None), self.own_estimate]
         asked = [name for f in functions if f is not None for name in parameter_names(f)]
         return "budget" not in asked and type(self).settings is Rule.settings
 
@@ -117,12 +152,25 @@ class Rule:
         return f"{type(self).__name__}({', '.join(shown)})" if shown else type(self).__name__
 
 
+def most_pulled(pulls: float, total: float, m: int) -> float:
+    """The best arm is the most pulled one, as in the paper's Theorem 3; several go by mean."""
+    return pulls if m == 1 else total / pulls
+
+
+def highest_mean(pulls: Floats, total: Floats, place: int) -> float:
+    """The best arms are those with the highest mean."""
+    mean: float = total[place] / pulls[place]
+    return mean
+
+
 class IndexRule(Rule):
     """A rule that pulls the arm with the smallest index, a formula of that arm alone.
 
     Every arm is pulled ``first_pulls`` times to begin with; ties fall by a random order drawn anew
     for every game. A rule that keeps numbers of its own gives ``learn``, which takes ``reward``
-    (counted from the origin) and the arm's numbers before the pull, and returns the kept ones.
+    (counted from the origin) and the arm's numbers before the pull, and returns the kept ones. One
+    that does not trust the mean gives ``estimate``, which is answered by in its place: a function
+    of what a formula may ask for, save the step, counted from the origin.
     """
 
     first_pulls: ClassVar[int] = 1
@@ -130,6 +178,14 @@ class IndexRule(Rule):
 
     formula: Callable[..., float]
     learn: Callable[..., Any] | None = None
+    estimate: Callable[..., float] | None = None
+
+    merit: ClassVar[Callable[..., float]] = staticmethod(most_pulled)
+
+    @property
+    def own_estimate(self) -> Callable[..., float] | None:
+        """The static method ``estimate``, if there is one."""
+        return None if type(self).estimate is None else _static(self, "estimate")
 
     @property
     def body(self) -> Callable[..., Any]:
@@ -169,6 +225,8 @@ class Policy(Rule):
     """
 
     choose: Callable[..., int]
+
+    merit: ClassVar[Callable[..., float]] = staticmethod(highest_mean)
 
     @property
     def body(self) -> Callable[..., Any]:

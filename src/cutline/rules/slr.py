@@ -1,46 +1,213 @@
-"""The likelihood-ratio rule with forced exploration, for binary and [0, 1] rewards."""
+"""Likelihood-ratio rules: APT's idea in the geometry of an exponential family (Section 2.4)."""
 
 import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
+from cutline.core.logarithm import log_positive, log_unit
 from cutline.core.problem import Problem
-from cutline.core.special import bernoulli_kl
-from cutline.rules.base import ClockedIndexRule
+from cutline.core.tally import Floats
+from cutline.rules.base import ClockedIndexRule, IndexRule, Rule
+
+
+def coin_ratio(pulls: float, total: float, tau: float, eps: float, width: float) -> float:
+    """n kl(mean, far edge of the band) of rewards between 0 and ``width``.
+
+    Where the far edge lies outside the range, no mean lies beyond it: the arm cannot be on the
+    wrong side, and the ratio is infinite.
+    """
+    above = total / pulls >= tau
+    low, high = (tau - eps) / width, (tau + eps) / width
+    far = low if above else high
+    inside = 0.0 < far < 1.0
+    q = far if inside else 0.5
+    ones = total / width
+    share = min(max(ones / pulls, 0.0), 1.0)
+    # 0 ln 0 = 0; a share this close to 0 or 1 has no weight
+    likely = log_unit(max(share, 1e-18)) - log_unit(q)
+    unlikely = log_unit(max(1.0 - share, 1e-18)) - log_unit(1.0 - q)
+    ratio = ones * likely + (pulls - ones) * unlikely
+    return max(ratio, 0.0) if inside else math.inf
+
+
+class SLR(IndexRule):
+    r"""Pull the arm whose data could best come from the other side of the band.
+
+    .. math:: n_i\,d(\hat\mu_i,\ \tau \mp \epsilon)
+
+    d is the Kullback-Leibler divergence of the rewards' family, taken to the far edge of the band.
+    On a problem it becomes the rule for its kind of reward: coins for rewards in a range
+    (binary, bounded), and :class:`PoissonSLR`, :class:`ExponentialSLR`, :class:`GaussianSLR`. With
+    a common known variance the Gaussian one makes the choices of APT; where the variance is not
+    known see :class:`SLRV`.
+
+    >>> from cutline.core import Tally
+    >>> round(SLR().index(Tally(20, 13.0), threshold=0.5, precision=0.1, width=1.0), 10)
+    2.5386261
+    """
+
+    name = "slr"
+    needs_horizon: ClassVar[bool] = False
+
+    def on(self, problem: Problem) -> Rule:
+        """The rule for the problem's kind of reward."""
+        kinds = {"poisson": PoissonSLR, "exponential": ExponentialSLR, "gaussian": GaussianSLR}
+        kind = kinds.get(problem.rewards.kind)
+        return self if kind is None else kind(precision=self.precision)
+
+    def check(self, problem: Problem) -> None:
+        """Heavy-tailed rewards have no family."""
+        _refuse_heavy(self.name, problem)
+
+    def settings(
+        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
+    ) -> Mapping[str, float]:
+        """The range of the rewards; sums are counted from its lower end."""
+        return {"width": _width(problem)}
+
+    @staticmethod
+    def formula(pulls: float, total: float, tau: float, eps: float, width: float) -> float:
+        """The likelihood ratio of a coin."""
+        return coin_ratio(pulls, total, tau, eps, width)
+
+
+class PoissonSLR(IndexRule):
+    """The likelihood ratio of counts: d(p, q) = p ln(p/q) + q - p.
+
+    >>> from cutline.core import Tally
+    >>> round(PoissonSLR().index(Tally(10, 30.0), threshold=2.0), 10)  # 10 (3 ln 1.5 - 1)
+    2.1639532432
+    """
+
+    name = "slr-poisson"
+
+    @staticmethod
+    def formula(pulls: float, total: float, tau: float, eps: float) -> float:
+        """Sums are counted from 0; beyond an edge at 0 or below there is no mean."""
+        low, high = tau - eps, tau + eps
+        far = low if total / pulls >= tau else high
+        inside = far > 0.0
+        q = far if inside else 1.0
+        mean = total / pulls
+        ratio = total * (log_positive(max(mean, 1e-18)) - log_positive(q)) - total + pulls * q
+        return max(ratio, 0.0) if inside else math.inf
+
+
+class ExponentialSLR(IndexRule):
+    """The likelihood ratio of waiting times: d(p, q) = p/q - 1 - ln(p/q).
+
+    >>> from cutline.core import Tally
+    >>> round(ExponentialSLR().index(Tally(10, 20.0), threshold=1.0), 10)  # 10 (1 - ln 2)
+    3.0685281944
+    """
+
+    name = "slr-exponential"
+
+    @staticmethod
+    def formula(pulls: float, total: float, tau: float, eps: float) -> float:
+        """Sums are counted from 0; a mean of 0 counts as a tiny one."""
+        low, high = tau - eps, tau + eps
+        far = low if total / pulls >= tau else high
+        inside = far > 0.0
+        q = far if inside else 1.0
+        share = max(total / (pulls * q), 1e-18)
+        return max(pulls * (share - 1.0 - log_positive(share)), 0.0) if inside else math.inf
+
+
+class GaussianSLR(IndexRule):
+    """The likelihood ratio of normal rewards with one known variance: APT's index, squared.
+
+    The variance is a common factor and drops out of every comparison; it is left out.
+
+    >>> from cutline.core import Tally
+    >>> GaussianSLR().index(Tally(4, 2.0), threshold=0.25, precision=0.25)  # 4 (0.25 + 0.25)^2 / 2
+    0.5
+    """
+
+    name = "slr-gaussian"
+
+    @staticmethod
+    def formula(pulls: float, total: float, tau: float, eps: float) -> float:
+        """n (gap)^2 / 2, in units of the variance."""
+        gap = abs(total - pulls * tau) + pulls * eps
+        return gap * gap / (2.0 * pulls)
+
+
+class SLRV(IndexRule):
+    r"""The likelihood ratio of normal rewards whose variances are not known, each arm its own.
+
+    .. math:: \tfrac{n_i}{2} \ln \frac{\sum (x - e)^2}{\sum (x - \hat\mu_i)^2}
+
+    where e is the far edge of the band (Radtke's SLR-2D, with the band). It takes two pulls of
+    every arm to begin with; rewards that do not vary count as varying by a millionth of the gap.
+
+    >>> from cutline.core import Tally
+    >>> tally = Tally(pulls=4, total=4.0, squares=8.0)  # mean 1, squares around it 4
+    >>> round(SLRV().index(tally, threshold=0.0), 10)  # 4/2 ln(8/4)
+    1.3862943611
+    """
+
+    name = "slr-v"
+    first_pulls: ClassVar[int] = 2
+
+    @staticmethod
+    def formula(pulls: float, total: float, squares: float, tau: float, eps: float) -> float:
+        """With sums of squares around the mean Q, and the gap d: n/2 ln(1 + n d^2 / Q)."""
+        mean = total / pulls
+        gap = abs(mean - tau) + eps
+        away = pulls * gap * gap
+        around = max(squares - pulls * mean * mean, 1e-12 * away)
+        share = away / around if around > 0.0 else 0.0
+        return 0.5 * pulls * log_positive(1.0 + share)
 
 
 class SLRD(ClockedIndexRule):
-    r"""Pull the arm whose data could best come from the other side of the band; none is forgotten.
+    """The likelihood-ratio rule with forced exploration, for rewards in a range (Radtke's SLR-D).
 
-    .. math:: n_i\,\mathrm{kl}(\hat\mu_i,\ \tau \mp \epsilon)
-
-    towards the far edge of the band (Radtke's SLR-D): an arm pulled less than sqrt(t) - K/2 times
-    goes first, so no arm is locked out by one extreme sample. Because of that floor the index
-    depends on the step.
+    The arm with the fewest pulls goes first while it has less than sqrt(t) - K/2 of them, so no arm
+    is locked out by one extreme sample. Because of that floor the index depends on the step.
 
     >>> from cutline.core import Tally
-    >>> tally = Tally(20, 13.0)
-    >>> round(SLRD().index(tally, threshold=0.5, precision=0.1, arms=10, step=20), 10)
+    >>> known = {"threshold": 0.5, "precision": 0.1, "arms": 10, "width": 1.0}
+    >>> round(SLRD().index(Tally(20, 13.0), step=20, **known), 10)
     2.5386261
-    >>> SLRD().index(tally, threshold=0.5, precision=0.1, arms=10, step=1000) < 0
+    >>> SLRD().index(Tally(20, 13.0), step=1000, **known) < 0
     True
     """
 
     name = "slr-d"
+    needs_horizon: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
-        """Rewards must lie between 0 and 1."""
-        if (problem.rewards.low, problem.rewards.high) != (0.0, 1.0):
-            raise ValueError(
-                f"slr-d is for rewards between 0 and 1, these are {problem.rewards.kind}"
-            )
+        """Rewards must lie in a range."""
+        if problem.rewards.kind not in ("binary", "bounded"):
+            raise ValueError(f"slr-d is for rewards in a range, these are {problem.rewards.kind}")
+
+    def settings(
+        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
+    ) -> Mapping[str, float]:
+        """The range of the rewards; sums are counted from its lower end."""
+        return {"width": _width(problem)}
 
     @staticmethod
     def formula(
-        pulls: float, total: float, tau: float, eps: float, arms: float, step: float
+        pulls: float, total: float, tau: float, eps: float, arms: float, step: float, width: float
     ) -> float:
         """The likelihood ratio, or fewest pulls first where the floor is not reached."""
         floor = math.sqrt(step) - arms / 2.0
         if pulls < floor:
             return pulls - floor
-        mean = total / pulls
-        far = max(tau - eps, 0.0) if mean >= tau else min(tau + eps, 1.0)
-        return pulls * bernoulli_kl(mean, far)
+        return coin_ratio(pulls, total, tau, eps, width)
+
+
+def _width(problem: Problem) -> float:
+    low, high = problem.rewards.low, problem.rewards.high
+    return 1.0 if low is None or high is None else high - low
+
+
+def _refuse_heavy(name: str, problem: Problem) -> None:
+    if problem.rewards.kind == "heavy":
+        raise ValueError(
+            f"{name} needs a family of distributions, and heavy-tailed rewards have none: "
+            "see apt-clipped, apt-catoni and apt-median"
+        )

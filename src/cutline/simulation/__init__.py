@@ -1,8 +1,27 @@
 """Where the truth is known: bandits, simulated games and what they show."""
 
-from cutline.simulation.arms import Arms, Bernoulli, Beta, Gaussian, Recorded
+from cutline.simulation.arms import (
+    Arms,
+    Bernoulli,
+    Beta,
+    Duels,
+    Exponential,
+    Gaussian,
+    Pareto,
+    Poisson,
+    Recorded,
+    StudentT,
+)
 from cutline.simulation.bandit import Bandit
-from cutline.simulation.experiments import EXPERIMENTS, arithmetic, geometric, three_groups
+from cutline.simulation.datasets import dataset, dataset_from_csv
+from cutline.simulation.experiments import (
+    EXPERIMENTS,
+    arithmetic,
+    geometric,
+    lower_bound_family,
+    three_groups,
+)
+from cutline.simulation.goals import TopArms
 from cutline.simulation.reference import play
 from cutline.simulation.result import Result
 from cutline.simulation.simulate import Interrupted, simulate
@@ -13,12 +32,21 @@ __all__ = [
     "Bandit",
     "Bernoulli",
     "Beta",
+    "Duels",
+    "Exponential",
     "Gaussian",
     "Interrupted",
+    "Pareto",
+    "Poisson",
     "Recorded",
     "Result",
+    "StudentT",
+    "TopArms",
     "arithmetic",
+    "dataset",
+    "dataset_from_csv",
     "geometric",
+    "lower_bound_family",
     "play",
     "simulate",
     "three_groups",

@@ -1,6 +1,6 @@
 """Arms whose distributions are known, so that answers can be judged."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,9 @@ import numpy.typing as npt
 
 from cutline.core.problem import PerArm, Problem
 from cutline.core.tally import Floats
+from cutline.core.theory import top_m_threshold
 from cutline.simulation.arms import FAMILIES, Arms
+from cutline.simulation.arms.level_set import LevelSet
 
 
 @dataclass(frozen=True, init=False)
@@ -22,10 +24,20 @@ class Bandit:
     (('2',), array([-1,  0,  1], dtype=int8))
     >>> round(bandit.complexity(), 3)
     52.444
+
+    With ``level`` the arms are asked how often they exceed it, and the threshold is a probability:
+
+    >>> from cutline.simulation.arms import Gaussian
+    >>> Bandit(Gaussian([0.0, 1.0]), level=1.0, threshold=0.3).means.round(4)
+    array([0.1587, 0.5   ])
+
+    The right answers follow from the means; ``truth`` (1 above, -1 below, 0 either will do) gives
+    others, such as expert labels that the crowd is held against.
     """
 
     arms: Arms
     problem: Problem
+    given_truth: tuple[int, ...] | None
 
     def __init__(
         self,
@@ -33,18 +45,27 @@ class Bandit:
         *,
         threshold: PerArm,
         precision: PerArm = 0.0,
+        level: PerArm | None = None,
         names: Iterable[str] | None = None,
+        truth: Sequence[int] | None = None,
     ) -> None:
         problem = Problem(
             arms=len(arms) if names is None else names,
             threshold=threshold,
             precision=precision,
             rewards=arms.rewards,
+            level=level,
         )
         if len(problem.arms) != len(arms):
             raise ValueError(f"there are {len(arms)} arms and {len(problem.arms)} names")
+        if truth is not None and (len(truth) != len(arms) or not set(truth) <= {-1, 0, 1}):
+            raise ValueError("truth holds 1 (above), -1 (below) or 0 (either) for every arm")
+        if problem.level is not None:
+            arms = LevelSet(arms, problem.level)
         object.__setattr__(self, "arms", arms)
         object.__setattr__(self, "problem", problem)
+        given = None if truth is None else tuple(int(side) for side in truth)
+        object.__setattr__(self, "given_truth", given)
 
     @property
     def means(self) -> Floats:
@@ -60,7 +81,20 @@ class Bandit:
     @property
     def truth(self) -> npt.NDArray[np.int8]:
         """What the right answer holds for every arm; see :meth:`Problem.truth`."""
+        if self.given_truth is not None:
+            return np.array(self.given_truth, np.int8)
         return self.problem.truth(self.means)
+
+    @property
+    def noise_scale(self) -> float | None:
+        """The paper's R, a sub-Gaussian scale of all arms, or None where there is none.
+
+        >>> from cutline.simulation.arms import Bernoulli
+        >>> Bandit(Bernoulli([0.1, 0.9]), threshold=0.5).noise_scale
+        0.5
+        """
+        scales = self.arms.noise_scale
+        return None if scales is None else float(np.max(scales))
 
     def gaps(self) -> Floats:
         """The paper's gaps, eq. (1)."""
@@ -70,14 +104,38 @@ class Bandit:
         """The paper's H, eq. (2)."""
         return self.problem.complexity(self.means)
 
+    def for_best_arm(self) -> "Bandit":
+        """The same arms with the highest mean as threshold, which APT must know (Section 3.2).
+
+        >>> from cutline.simulation.arms import Bernoulli
+        >>> Bandit(Bernoulli([0.1, 0.9]), threshold=0.5).for_best_arm().problem.threshold
+        (0.9, 0.9)
+        """
+        return self._with_threshold(float(np.max(self.means)))
+
+    def for_top(self, m: int) -> "Bandit":
+        """The same arms with a threshold halfway between the m-th and the next highest mean."""
+        return self._with_threshold(top_m_threshold(self.means, m))
+
+    def _with_threshold(self, threshold: float) -> "Bandit":
+        source = self.arms.arms if isinstance(self.arms, LevelSet) else self.arms
+        names, level = self.problem.arms, self.problem.level
+        return Bandit(source, threshold=threshold, precision=0.0, level=level, names=names)
+
     def to_dict(self) -> dict[str, Any]:
         """The bandit as plain values, for a file."""
-        return {
-            "arms": self.arms.to_dict(),
+        source = self.arms.arms if isinstance(self.arms, LevelSet) else self.arms
+        values: dict[str, Any] = {
+            "arms": source.to_dict(),
             "names": list(self.problem.arms),
             "threshold": list(self.problem.threshold),
             "precision": list(self.problem.precision),
         }
+        if self.problem.level is not None:
+            values["level"] = list(self.problem.level)
+        if self.given_truth is not None:
+            values["truth"] = list(self.given_truth)
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Bandit":
@@ -90,5 +148,7 @@ class Bandit:
             FAMILIES[family](**arms),
             threshold=values["threshold"],
             precision=values["precision"],
+            level=values.get("level"),
             names=values["names"],
+            truth=values.get("truth"),
         )

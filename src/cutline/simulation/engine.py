@@ -8,10 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from cutline.core.chance import seed_key
-from cutline.core.tally import Ints
+from cutline.core.tally import Floats, Ints
 from cutline.rules.base import IndexRule, Policy, Rule
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.compiling import CannotCompile, compile_kernel, is_kept, ready
+from cutline.simulation.goals import SIDES, Goal
 from cutline.simulation.kernels import (
     LANES,
     MOST_ARMS,
@@ -36,17 +37,21 @@ class Counts:
     wrong_arms: Ints
     wrong_arms_squared: Ints
     pulls: Ints
+    regrets: Floats  # (sum and sum of squares, horizon)
 
 
 class Player:
     """Plays games of one rule on one bandit; ``way`` picks a kernel other than the usual one."""
 
-    def __init__(self, rule: Rule, bandit: Bandit, *, way: str | None = None) -> None:
+    def __init__(
+        self, rule: Rule, bandit: Bandit, goal: Goal = SIDES, *, way: str | None = None
+    ) -> None:
+        rule = rule.on(bandit.problem)
         self._rule = rule
         self._bandit = bandit
-        parts = assemble(rule, bandit)
+        parts = assemble(rule, bandit, goal)
         self._parts = parts
-        start = parts.columns(rule, bandit)
+        start = parts.columns(rule, bandit, goal)
         tau = parts.layout.tau
         self._start = start
         self._common = bool((start[tau:] == start[tau:, :1]).all())
@@ -81,11 +86,13 @@ class Player:
             np.zeros(len(horizons), np.int64),
             np.zeros(len(horizons), np.int64),
             np.zeros(self._start.shape[1], np.int64),
+            np.zeros((2, len(horizons))),
         )
         picks = np.full((noted, games), -1, np.int32)
         settings = self._parts.values(self._rule, self._bandit, int(horizons[-1]))
         given = (key0, key1, first_game, games, order, self._start, self._common, settings)
-        out = (counts.words, counts.wrong_arms, counts.wrong_arms_squared, counts.pulls, picks)
+        sums = (counts.wrong_arms, counts.wrong_arms_squared, counts.pulls, counts.regrets)
+        out = (counts.words, *sums, picks)
         return (*given, self._table, self._memory, horizons, out), counts
 
 

@@ -61,6 +61,22 @@ def gaussian_correct(mean: float, sd: float, threshold: float, truth: int, most:
     return correct
 
 
+def static_error(correct: npt.ArrayLike, pulls: npt.ArrayLike) -> float:
+    """Chance of any wrong arm when every arm has a number of pulls fixed beforehand.
+
+    `correct` has one row per arm and one column per pull count, from 0 on.
+
+    >>> static_error([[0, 0.5, 0.75], [0, 0.5, 0.75]], pulls=[1, 2])  # 1 - 0.5 * 0.75
+    0.625
+    """
+    table, counts = _table(correct, 0), np.asarray(pulls)
+    if counts.shape != table.shape[:1]:
+        raise ValueError(f"a number of pulls for each of {len(table)} arms is wanted")
+    _enough(table.shape[1], int(counts.max()), int(counts.sum()))
+    wrong = 1.0 - table[np.arange(len(table)), counts]
+    return float(-np.expm1(np.sum(np.log1p(-wrong)))) if np.all(wrong < 1) else 1.0
+
+
 def round_robin_error(correct: npt.ArrayLike, budget: int) -> float:
     r"""Chance of any wrong arm when the pulls go round the arms in turn.
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from cutline.simulation.arms import Bernoulli, Gaussian
+from cutline.simulation.arms.base import numbers
 from cutline.simulation.bandit import Bandit
 
 
@@ -35,6 +36,29 @@ def geometric(gaussian: bool = False) -> Bandit:
     low = [0.4 - 0.2**i for i in (1, 2, 3, 4)]
     high = [0.6 + 0.2**i for i in (4, 3, 2, 1)]
     return _bandit([*low, 0.45, 0.55, *high], gaussian)
+
+
+def lower_bound_family(
+    distances: Sequence[float], *, threshold: float = 0.0, precision: float = 0.0, sd: float = 1.0
+) -> list[Bandit]:
+    """Theorem 1's problems B^0, ..., B^K: Gaussian arms, all above the band; in B^i arm i below.
+
+    Arm j lies ``distances[j]`` beyond the band's edge, so all have the same complexity. Arms are
+    counted from 1 in the name B^i, from 0 in the bandits. (The paper prints d_i for every arm of
+    B^i; its proof has d_j for arm j, as here.)
+
+    >>> [bandit.means.tolist() for bandit in lower_bound_family([0.5, 1.0], precision=0.25)]
+    [[0.75, 1.25], [-0.75, 1.25], [0.75, -1.25]]
+    """
+    gaps = numbers("the distance of an arm", distances)
+    if min(gaps) < 0:
+        raise ValueError(f"distances are 0 or more, got {min(gaps)!r}")
+    bandits = []
+    for flipped in range(-1, len(gaps)):
+        signs = [-1.0 if j == flipped else 1.0 for j in range(len(gaps))]
+        means = [threshold + s * (d + precision) for s, d in zip(signs, gaps, strict=True)]
+        bandits.append(Bandit(Gaussian(means, sd), threshold=threshold, precision=precision))
+    return bandits
 
 
 def _bandit(means: Sequence[float], gaussian: bool) -> Bandit:

@@ -19,7 +19,9 @@ from cutline.core.chance import chance as chance_of
 from cutline.core.tally import Floats
 from cutline.rules.base import TALLY, IndexRule, Policy, Rule, parameter_names, wants
 from cutline.simulation.arms import Arms
+from cutline.simulation.arms.level_set import LevelSet
 from cutline.simulation.bandit import Bandit
+from cutline.simulation.goals import Goal, TopArms, no_judge, top_judge
 
 # The first rows of every layout; the kernels know them by number.
 PULLS, TOTAL, TRUTH, ARM, PARAMETERS = range(5)
@@ -57,45 +59,54 @@ class Parts:
 
     ``draw(columns, width, i, key0, key1, game, table)``: the next reward of arm i
     ``learn(columns, width, i, reward, step, settings)``: what the rule keeps beside the tally
+    ``above(columns, width, i, settings)``: whether the rule's answer for arm i is "above"
     ``index(columns, width, i, step, settings)``: an index rule's formula
     ``pick(columns, width, memory, step, settings, chance, luck)``: the arm to pull
+    ``judge(columns, width, memory, step, settings, merits)``: wrong arms and regret, where the goal
+    is not the sides of the arms
 
-    ``lucky`` says whether the rule asks for a uniform number at every step.
+    ``lucky`` says whether the rule asks for a uniform number at every step, ``judged`` whether the
+    goal has a judge.
     """
 
     layout: Layout
     settings: tuple[str, ...]
     draw: Callable[..., float]
     learn: Callable[..., Any]
+    above: Callable[..., bool]
     index: Callable[..., float] | None
     pick: Callable[..., int]
+    judge: Callable[..., Any]
     lucky: bool
+    judged: bool
 
     def values(self, rule: Rule, bandit: Bandit, budget: int) -> tuple[float, ...]:
         """The numbers behind the names in ``settings``, for one horizon."""
         known = _settings(rule, bandit, budget)
         return tuple(float(known[name]) for name in self.settings)
 
-    def columns(self, rule: Rule, bandit: Bandit) -> Floats:
+    def columns(self, rule: Rule, bandit: Bandit, goal: Goal) -> Floats:
         """The columns before the first pull, one row each, arms in the order they are named."""
         problem = bandit.problem
         eps = problem.precisions if rule.precision is None else rule.precision
         origins = problem.origins
         known: dict[str, Any] = {
-            "truth": bandit.truth,
+            "truth": goal.truth(bandit),
+            "lack": np.max(bandit.means) - bandit.means,
             "arm": np.arange(len(problem.arms)),
             "tau": problem.thresholds - origins,
             "eps": eps,
             **{f"arms.{name}": row for name, row in bandit.arms.columns(origins).items()},
-            **dict(zip(rule.keeps, rule.start(problem), strict=True)),
+            **dict(zip(rule.keeps, rule.start(problem, bandit.means), strict=True)),
         }
         zero = np.zeros(len(problem.arms))
         return np.array([known.get(name, zero) + zero for name in self.layout.rows])
 
 
-def assemble(rule: Rule, bandit: Bandit) -> Parts:
+def assemble(rule: Rule, bandit: Bandit, goal: Goal) -> Parts:
     """The parts of a game of this rule on this bandit."""
     rule.check(bandit.problem)
+    goal.check(bandit)
     own = _settings(rule, bandit, budget=len(bandit.problem.arms))
     clash = set(rule.keeps) & set(own) | (set(own) | set(rule.keeps)) & set(TALLY)
     if clash:
@@ -112,9 +123,15 @@ def assemble(rule: Rule, bandit: Bandit) -> Parts:
         named = wants(body, known, f"{owner}.choose", _hint(rule, body, own))
     if learn is not None:
         named = named + wants(learn, ("reward", *known), f"{owner}.learn")
+    estimate = rule.own_estimate
+    if estimate is not None:
+        named = named + wants(estimate, (*TALLY, *own, *rule.keeps), f"{owner}.estimate")
+    if isinstance(goal, TopArms):
+        named = named + wants(rule.merit, (*known, "place", "m"), f"{owner}.merit")
     settings = tuple(name for name in own if name in named)
 
     parameters = tuple(f"arms.{name}" for name in bandit.arms.columns(bandit.problem.origins))
+    parameters += ("lack",) if isinstance(goal, TopArms) else ()
     changing = (("squares",) if "squares" in named else ()) + rule.keeps
     layout = Layout(
         ("pulls", "total", "truth", "arm", *parameters, *changing, "tau", "eps"),
@@ -126,14 +143,21 @@ def assemble(rule: Rule, bandit: Bandit) -> Parts:
     else:
         assert isinstance(rule, IndexRule) and index is not None
         pick = lowest_index(index, rule.first_pulls)
+    judge = no_judge
+    if isinstance(goal, TopArms):
+        merit = _merit_part(layout, settings, rule, goal.m)
+        judge = top_judge(merit, goal.m, (PULLS, TRUTH, layout.rows.index("lack")))
     return Parts(
         layout,
         settings,
         draw=_draw_part(layout, bandit.arms),
         learn=_learn_part(layout, settings, learn, rule.keeps),
+        above=_above_part(layout, settings, estimate),
         index=index,
         pick=pick,
+        judge=judge,
         lucky="luck" in named,
+        judged=isinstance(goal, TopArms),
     )
 
 
@@ -207,16 +231,38 @@ def _learn_part(
     return _write(f"{head}    {kept} = learn({called})\n", learn=learn)
 
 
+def _above_part(
+    layout: Layout, settings: tuple[str, ...], estimate: Callable[..., float] | None
+) -> Callable[..., bool]:
+    pulls, total, tau = (layout.place(name) for name in ("pulls", "total", "tau"))
+    # One rounded division: S >= n tau would put 7 of 100 below 0.07.
+    value = f"{total} / max({pulls}, 1.0)"
+    if estimate is not None:
+        called = ", ".join(_argument(layout, settings, name) for name in parameter_names(estimate))
+        value = f"estimate({called})"
+    return _write(
+        f"def part(columns, width, i, settings):\n    return {value} >= {tau}\n",
+        estimate=estimate,
+    )
+
+
+def _merit_part(
+    layout: Layout, settings: tuple[str, ...], rule: Rule, m: int
+) -> Callable[..., float]:
+    argument = _over_arms if isinstance(rule, Policy) else _argument
+    called = ", ".join(argument(layout, settings, name) for name in parameter_names(rule.merit))
+    return _write(
+        f"def part(columns, width, place, memory, step, settings):\n    i = place\n"
+        f"    return merit({called})\n",
+        merit=rule.merit,
+        m=m,
+    )
+
+
 def _policy_part(
     layout: Layout, settings: tuple[str, ...], choose: Callable[..., int]
 ) -> Callable[..., int]:
-    def argument(name: str) -> str:
-        if name in TALLY:
-            row = layout.rows.index(name)
-            return f"columns[{row} * width : {row + 1} * width]"
-        return "width" if name == "arms" else _argument(layout, settings, name)
-
-    called = ", ".join(argument(name) for name in parameter_names(choose))
+    called = ", ".join(_over_arms(layout, settings, name) for name in parameter_names(choose))
     return _write(
         "def part(columns, width, memory, step, settings, chance, luck):\n"  # one name for all
         f"    return choose({called})\n",
@@ -225,24 +271,36 @@ def _policy_part(
 
 
 def _draw_part(layout: Layout, arms: Arms) -> Callable[..., float]:
-    draw = arms.quantile if arms.quantile is not None else arms.sample
+    source = arms.arms if isinstance(arms, LevelSet) else arms
+    draw = source.quantile if source.quantile is not None else source.sample
     if draw is None:
-        raise TypeError(f"{type(arms).__name__} needs a static method quantile or sample")
+        raise TypeError(f"{type(source).__name__} needs a static method quantile or sample")
     first, *names = parameter_names(draw)
     known = [name.removeprefix("arms.") for name in layout.rows[PARAMETERS : layout.changing]]
-    wants(draw, (first, *known, "table"), f"{type(arms).__name__}.{draw.__name__}")
+    wants(draw, (first, *known, "table"), f"{type(source).__name__}.{draw.__name__}")
     rest = ", ".join(n if n == "table" else layout.place(f"arms.{n}") for n in names)
-    source = "uniform(what, 0)" if arms.quantile is not None else "what"
+    luck = "uniform(what, 0)" if source.quantile is not None else "what"
+    value = f"draw({luck}, {rest})"
+    if isinstance(arms, LevelSet):
+        value = f"1.0 if {value} > {layout.place('arms.level')} else 0.0"
     return _write(
         "def part(columns, width, i, key0, key1, game, table):\n"
         f"    arm = int({layout.place('arm')})\n"
         f"    pull = int({layout.place('pulls')})\n"
         f"    what = chance_of(key0, key1, game, arm, pull, {REWARD})\n"
-        f"    return draw({source}, {rest})\n",
+        f"    return {value}\n",
         draw=draw,
         uniform=uniform,
         chance_of=chance_of,
     )
+
+
+def _over_arms(layout: Layout, settings: tuple[str, ...], name: str) -> str:
+    """How generated text hands a policy what it asks for: arrays over the arms."""
+    if name in TALLY:
+        row = layout.rows.index(name)
+        return f"columns[{row} * width : {row + 1} * width]"
+    return "width" if name == "arms" else _argument(layout, settings, name)
 
 
 def _argument(layout: Layout, settings: tuple[str, ...], name: str) -> str:

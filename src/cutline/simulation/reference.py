@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutline.core.chance import RULE, TIE, chance, seed_key, uniform
-from cutline.core.tally import Tallies
+from cutline.core.tally import Floats, Tallies
 from cutline.rules.base import Policy, Rule
 from cutline.simulation.bandit import Bandit
+from cutline.simulation.goals import SIDES
 from cutline.simulation.parts import PULLS, TOTAL, assemble
 
 
@@ -39,13 +40,14 @@ def play(bandit: Bandit, rule: Rule, *, budget: int, seed: int = 0, game: int = 
     >>> play(three_groups(), APT(), budget=14, seed=1).arms[10:]
     [6, 6, 6, 0]
     """
-    parts = assemble(rule, bandit)
+    rule = rule.on(bandit.problem)
+    parts = assemble(rule, bandit, SIDES)
     key0, key1 = seed_key(seed)
     width = len(bandit.problem.arms)
     order = tie_order(seed, game, width)
     table = bandit.arms.table()
     settings = parts.values(rule, bandit, budget)
-    flat = parts.columns(rule, bandit)[:, order].ravel()
+    flat = parts.columns(rule, bandit, SIDES)[:, order].ravel()
     # Policies slice their columns and need arrays; formulas get Python's own floats.
     columns = flat if isinstance(rule, Policy) else flat.tolist()
     memory = np.zeros(rule.memory(width) if isinstance(rule, Policy) else 0)
@@ -69,13 +71,18 @@ def play(bandit: Bandit, rule: Rule, *, budget: int, seed: int = 0, game: int = 
         arms.append(order[i])
         rewards.append(reward + bandit.problem.origins[order[i]])
     back = np.argsort(order)
+
+    def row(number: int) -> Floats:
+        return np.array(columns[number * width : (number + 1) * width])
+
     return Game(
         arms,
         rewards,
         Tallies(
-            np.array(columns[PULLS * width : (PULLS + 1) * width]).astype(np.int64)[back],
-            np.array(columns[TOTAL * width : (TOTAL + 1) * width])[back],
+            row(PULLS).astype(np.int64)[back],
+            row(TOTAL)[back],
             squares[back],
             bandit.problem.origins,
+            {name: row(parts.layout.rows.index(name))[back] for name in rule.keeps},
         ),
     )

@@ -15,6 +15,7 @@ from cutline.core.tally import Floats, Ints
 from cutline.rules import parse_rule
 from cutline.rules.base import Rule
 from cutline.simulation.bandit import Bandit
+from cutline.simulation.goals import Goal, TopArms, parse_goal
 from cutline.simulation.reach import digest
 
 FORMAT = 1
@@ -53,17 +54,27 @@ class Result:
     horizons: Ints
     seed: int
     replay: bool
+    goal: Goal  # what games were judged by
     stretches: tuple[tuple[int, int], ...]  # (first game, games), apart and in order
     wrong_games: Ints  # (rule, horizon)
     wrong_arms_sum: Ints  # (rule, horizon)
     wrong_arms_squared: Ints  # (rule, horizon)
     pulls_sum: Ints  # (rule, arm), at the budget
     only: Ints  # (rule, other rule, horizon): games in which the first errs and the other does not
+    regret_sum: Floats  # (rule, horizon); 0 where the goal is the sides of the arms
+    regret_squared: Floats  # (rule, horizon)
     version: str = __version__
 
     @classmethod
     def empty(
-        cls, bandit: Bandit, rules: Sequence[Rule], *, horizons: Ints, seed: int, replay: bool
+        cls,
+        bandit: Bandit,
+        rules: Sequence[Rule],
+        *,
+        goal: Goal,
+        horizons: Ints,
+        seed: int,
+        replay: bool,
     ) -> "Result":
         """No games yet."""
         shape = (len(rules), len(horizons))
@@ -73,19 +84,24 @@ class Result:
             specs=tuple(rule.spec for rule in rules),
             code=tuple(_code(rule) for rule in rules),
             anytime=tuple(rule.anytime for rule in rules),
-            relevant=int(np.count_nonzero(bandit.truth)),
+            relevant=goal.most_wrong(bandit),
             horizons=horizons,
             seed=seed,
             replay=replay,
+            goal=goal,
             stretches=(),
             wrong_games=np.zeros(shape, np.int64),
             wrong_arms_sum=np.zeros(shape, np.int64),
             wrong_arms_squared=np.zeros(shape, np.int64),
             pulls_sum=np.zeros((len(rules), len(bandit.problem.arms)), np.int64),
             only=np.zeros((len(rules), *shape), np.int64),
+            regret_sum=np.zeros(shape),
+            regret_squared=np.zeros(shape),
         )
 
-    def with_counts(self, stretches: tuple[tuple[int, int], ...], **counts: Ints) -> "Result":
+    def with_counts(
+        self, stretches: tuple[tuple[int, int], ...], **counts: Ints | Floats
+    ) -> "Result":
         """The same settings with other games."""
         return replace(self, stretches=stretches, **counts)  # type: ignore[arg-type]
 
@@ -163,6 +179,33 @@ class Result:
         )
 
     @property
+    def regret_curve(self) -> Floats:
+        """The mean pseudo-regret, by rule and horizon; for goals that name the best arms."""
+        if not isinstance(self.goal, TopArms):
+            raise ValueError("regret is kept when the goal is the best arm: goal=TopArms(1)")
+        return self.regret_sum / self.games
+
+    @property
+    def regret(self) -> Floats:
+        """The mean pseudo-regret at the budget, by rule."""
+        return self.regret_curve[:, -1]
+
+    def regret_interval(self, level: float = 0.95) -> Floats:
+        """Intervals for the mean pseudo-regret: (rule, horizon, low and high)."""
+        lack = self.bandit.means.max() - self.bandit.means.min()
+        return np.array(
+            [
+                [
+                    np.array(bounded_mean(s / u, q / u**2, self.games, 1.0, level)) * u
+                    for s, q, u in zip(sums, squares, lack * self.horizons, strict=True)
+                ]
+                for sums, squares in zip(
+                    self.regret_curve * self.games, self.regret_squared, strict=True
+                )
+            ]
+        )
+
+    @property
     def mean_pulls(self) -> Floats:
         """The mean pulls of every arm at the budget: (rule, arm). Less in all if some were left."""
         return self.pulls_sum / self.games
@@ -190,11 +233,13 @@ class Result:
             wrong_arms_sum=self.wrong_arms_sum[:, chosen],
             wrong_arms_squared=self.wrong_arms_squared[:, chosen],
             only=self.only[:, :, chosen],
+            regret_sum=self.regret_sum[:, chosen],
+            regret_squared=self.regret_squared[:, chosen],
         )
 
     def merge(self, other: "Result") -> "Result":
         """The counts of both, which must be of the same settings and of different games."""
-        for name in ("bandit_values", "specs", "code", "seed", "replay"):
+        for name in ("bandit_values", "specs", "code", "seed", "replay", "goal"):
             mine, its = getattr(self, name), getattr(other, name)
             if mine != its:
                 what = {"bandit_values": "bandits", "code": "versions of a rule"}.get(name, name)
@@ -203,7 +248,7 @@ class Result:
             raise ValueError("results of different settings cannot be merged: horizons differ")
         return self.with_counts(
             _join(self.stretches, other.stretches),
-            **{name: getattr(self, name) + getattr(other, name) for name in _COUNTS},
+            **{name: getattr(self, name) + getattr(other, name) for name in _COUNTS + _SUMS},
         )
 
     def save(self, path: str | Path) -> None:
@@ -220,8 +265,9 @@ class Result:
             "horizons": self.horizons.tolist(),
             "seed": self.seed,
             "replay": self.replay,
+            "goal": self.goal.spec,
             "stretches": self.stretches,
-        } | {name: getattr(self, name).tolist() for name in _COUNTS}
+        } | {name: getattr(self, name).tolist() for name in _COUNTS + _SUMS}
         Path(path).write_text(json.dumps(values) + "\n")
 
     @classmethod
@@ -235,6 +281,8 @@ class Result:
                 f"{path} was written by cutline {values['version']}, which is newer than this one"
             )
         rules = values["rules"]
+        counts: dict[str, Any] = {name: np.array(values[name], np.int64) for name in _COUNTS}
+        counts |= {name: np.array(values[name], np.float64) for name in _SUMS}
         return cls(
             bandit_values=values["bandit"],
             rules=tuple(r["shown"] for r in rules),
@@ -245,9 +293,10 @@ class Result:
             horizons=np.array(values["horizons"], np.int64),
             seed=values["seed"],
             replay=values["replay"],
+            goal=parse_goal(values["goal"]),
             stretches=tuple((first, count) for first, count in values["stretches"]),
             version=values["version"],
-            **{name: np.array(values[name], np.int64) for name in _COUNTS},
+            **counts,
         )
 
     def _rule(self, name: str) -> int:
@@ -266,13 +315,20 @@ class Result:
 
 
 _COUNTS = ("wrong_games", "wrong_arms_sum", "wrong_arms_squared", "pulls_sum", "only")
+_SUMS = ("regret_sum", "regret_squared")
 
 
 def _code(rule: Rule) -> str:
     """A fingerprint of a rule of the user's, so that two versions of it are not mixed up."""
     if type(rule).__module__.startswith("cutline."):
         return ""
-    functions = (rule.body, getattr(type(rule), "learn", None), type(rule).settings)
+    functions = (
+        rule.body,
+        getattr(type(rule), "learn", None),
+        rule.own_estimate,
+        rule.merit,
+        type(rule).settings,
+    )
     return " ".join(
         digest(function, of_compiler=False) for function in functions if function is not None
     )

@@ -13,6 +13,7 @@ from cutline.core.tally import Ints
 from cutline.rules.base import IndexRule, Rule
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.engine import Player, orders
+from cutline.simulation.goals import SIDES, Goal
 from cutline.simulation.kernels import BUNDLE, LANES
 from cutline.simulation.result import Result
 
@@ -36,6 +37,7 @@ def simulate(
     *,
     budget: int | Sequence[int],
     games: int,
+    goal: Goal = SIDES,
     seed: int = 0,
     first_game: int = 0,
     horizons: Sequence[int] | None = None,
@@ -51,6 +53,9 @@ def simulate(
 
     ``budget``
         the horizon, or a list of horizons
+    ``goal``
+        what a game is judged by: the sides of the arms, or ``TopArms(m)``, the m best arms by name
+        (then the result holds the pseudo-regret too)
     ``horizons``
         where errors are counted: by default at the budgets if a list is given; else at every step
         up to the budget (1,000 of them at most), or at 25 steps when some rule must be replayed
@@ -78,8 +83,8 @@ def simulate(
     steps = _horizons(bandit, rules, budget, horizons, replay)
     check_games(games, first_game, chunk, threads)
     seed_key(seed)  # refuses a bad seed before anything is compiled
-    plans = [_plan(rule, bandit, steps, replay) for rule in rules]
-    result = Result.empty(bandit, rules, horizons=steps, seed=seed, replay=replay)
+    plans = [_plan(rule, bandit, goal, steps, replay) for rule in rules]
+    result = Result.empty(bandit, rules, goal=goal, horizons=steps, seed=seed, replay=replay)
     workers = threads or _cores()
     if chunk is None:
         chunk = _chunk(
@@ -118,10 +123,10 @@ class Plan:
     passes: list[slice]  # places in the list of horizons
 
 
-def _plan(rule: Rule, bandit: Bandit, steps: Ints, replay: bool) -> Plan:
+def _plan(rule: Rule, bandit: Bandit, goal: Goal, steps: Ints, replay: bool) -> Plan:
     whole = rule.anytime or not replay
     passes = [slice(0, len(steps))] if whole else [slice(i, i + 1) for i in range(len(steps))]
-    return Plan(Player(rule, bandit), passes)
+    return Plan(Player(rule, bandit, goal), passes)
 
 
 def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -> Result:
@@ -132,6 +137,7 @@ def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -
     wrong_arms = np.zeros((len(plans), count), np.int64)
     squared = np.zeros((len(plans), count), np.int64)
     pulls = np.zeros((len(plans), arms), np.int64)
+    regrets = np.zeros((2, len(plans), count))
     for r, plan in enumerate(plans):
         for place in plan.passes:
             steps = template.horizons[place]
@@ -139,6 +145,7 @@ def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -
             words[r][:, place] = counts.words
             wrong_arms[r, place] = counts.wrong_arms
             squared[r, place] = counts.wrong_arms_squared
+            regrets[:, r, place] = counts.regrets
             pulls[r] = counts.pulls  # the last pass goes to the budget
     only = [[np.bitwise_count(a & ~b).sum(axis=0) for b in words] for a in words]
     return template.with_counts(
@@ -148,6 +155,8 @@ def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -
         wrong_arms_squared=squared,
         pulls_sum=pulls,
         only=np.array(only, np.int64),
+        regret_sum=regrets[0],
+        regret_squared=regrets[1],
     )
 
 
@@ -169,7 +178,8 @@ def _horizons(
             raise ValueError(f"a budget is a whole number of pulls, at least 1, got {value!r}")
     last = int(max(budgets))
     arms = len(bandit.problem.arms)
-    first = max(rule.first_pulls if isinstance(rule, IndexRule) else 1 for rule in rules)
+    suited = [rule.on(bandit.problem) for rule in rules]
+    first = max(rule.first_pulls if isinstance(rule, IndexRule) else 1 for rule in suited)
     if last < first * arms:
         raise ValueError(
             f"a budget of {last} cannot try {arms} arms "

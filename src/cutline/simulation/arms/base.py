@@ -39,6 +39,19 @@ class Arms:
         """The mean of every arm."""
         raise NotImplementedError
 
+    @property
+    def noise_scale(self) -> Floats | None:
+        r"""The paper's R of every arm, or None where no such scale is known to hold.
+
+        A sub-Gaussian scale: :math:`E\,e^{s(X - \mu)} \le e^{R^2 s^2 / 2}` for every s. It is the
+        sd of normal rewards and half the width of bounded ones; heavier tails have none.
+        """
+        return None
+
+    def above(self, level: PerArm) -> Floats:
+        """P(X > level) of every arm, strictly above; one level or one per arm."""
+        raise ValueError(f"{self.name} arms do not know how often they exceed a level")
+
     def columns(self, origin: Floats) -> dict[str, Floats]:
         """The numbers that make up every arm, such that rewards come out as x - origin."""
         raise NotImplementedError
@@ -66,6 +79,12 @@ def numbers(name: str, values: PerArm, arms: int | None = None) -> tuple[float, 
     if count == 0:
         raise ValueError(f"{name}: at least one arm is needed")
     return per_arm(name, values, count)
+
+
+def tails(tail: Callable[..., float], level: PerArm, *parameters: PerArm) -> Floats:
+    """``tail(level, ...)`` of every arm, for parameters with one number per arm each."""
+    levels = per_arm("level", level, int(np.size(parameters[0])))
+    return np.asarray(np.vectorize(tail, otypes=[float])(levels, *parameters))
 
 
 def no_spread(family: str, sd: PerArm | None) -> None:

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from cutline.core.problem import PerArm
+from cutline.core.problem import PerArm, per_arm
 from cutline.core.rewards import Rewards
 from cutline.core.tally import Floats
 from cutline.simulation.arms.base import Arms, no_spread, numbers
@@ -45,6 +45,16 @@ class Bernoulli(Arms):
     def means(self) -> Floats:
         """The probability of a 1."""
         return np.array(self.probabilities)
+
+    @property
+    def noise_scale(self) -> Floats:
+        """One half, as for all rewards from 0 to 1."""
+        return np.full(len(self), 0.5)
+
+    def above(self, level: PerArm) -> Floats:
+        """The means for levels from 0 up to, but not at, 1."""
+        levels = np.array(per_arm("level", level, len(self)))
+        return np.where(levels < 0, 1.0, np.where(levels < 1, self.means, 0.0))
 
     def columns(self, origin: Floats) -> dict[str, Floats]:
         """The means; sums of binary rewards are counted from 0."""

@@ -11,8 +11,9 @@ from cutline.core.chance import DRAWS, Chance, uniform
 from cutline.core.normal import normal_quantile
 from cutline.core.problem import PerArm
 from cutline.core.rewards import Rewards
+from cutline.core.special import beta_cdf
 from cutline.core.tally import Floats
-from cutline.simulation.arms.base import Arms, numbers
+from cutline.simulation.arms.base import Arms, numbers, tails
 
 
 def log_gamma_draw(chance: Chance, first: int, shape: float) -> float:
@@ -80,6 +81,22 @@ class Beta(Arms):
         """low + (high - low) a / (a + b)."""
         a, b = np.array(self.a), np.array(self.b)
         return np.asarray(self.low + (self.high - self.low) * a / (a + b))
+
+    @property
+    def noise_scale(self) -> Floats:
+        """Half of the range, whatever the parameters (Hoeffding's lemma)."""
+        return np.full(len(self), (self.high - self.low) / 2)
+
+    def above(self, level: PerArm) -> Floats:
+        """The upper tails; relative error about 1e-15, or 1e-16 times the larger parameter."""
+        return tails(self._above, level, self.a, self.b)
+
+    def _above(self, level: float, a: float, b: float) -> float:
+        x = (level - self.low) / (self.high - self.low)
+        y = (self.high - level) / (self.high - self.low)
+        if x * b > y * a:  # beyond the mean, the smaller part is known in full
+            return beta_cdf(y, b, a)
+        return 1.0 - beta_cdf(x, a, b)
 
     def columns(self, origin: Floats) -> dict[str, Floats]:
         """The parameters and the range, counted from the origin."""

@@ -9,8 +9,9 @@ import numpy as np
 from cutline.core.normal import normal_quantile
 from cutline.core.problem import PerArm
 from cutline.core.rewards import Rewards
+from cutline.core.special import normal_cdf
 from cutline.core.tally import Floats
-from cutline.simulation.arms.base import Arms, numbers
+from cutline.simulation.arms.base import Arms, numbers, tails
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,15 @@ class Gaussian(Arms):
         """The centres."""
         return np.array(self.centres)
 
+    @property
+    def noise_scale(self) -> Floats:
+        """The standard deviations."""
+        return np.array(self.sd)
+
+    def above(self, level: PerArm) -> Floats:
+        """The upper tails of the normal distribution; without spread, the side of the centre."""
+        return tails(_above, level, self.centres, self.sd)
+
     def columns(self, origin: Floats) -> dict[str, Floats]:
         """Centres moved by the origin before anything is drawn, so that no digits are lost."""
         return {"centre": self.means - origin, "sd": np.array(self.sd)}
@@ -58,3 +68,9 @@ class Gaussian(Arms):
     def from_means(cls, means: Sequence[float], sd: PerArm | None) -> Self:
         """The arms with these means, sd 1 unless said."""
         return cls(means, 1.0 if sd is None else sd)
+
+
+def _above(level: float, centre: float, sd: float) -> float:
+    if sd == 0.0:
+        return float(centre > level)
+    return normal_cdf((centre - level) / sd)

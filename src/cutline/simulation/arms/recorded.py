@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from cutline.core.problem import PerArm, per_arm
 from cutline.core.rewards import Rewards
 from cutline.core.tally import Floats
 from cutline.simulation.arms.base import Arms
@@ -100,6 +101,25 @@ class Recorded(Arms):
             [
                 np.dot(values, counts) / sum(counts)
                 for values, counts in zip(self.values, self.counts, strict=True)
+            ]
+        )
+
+    @property
+    def noise_scale(self) -> Floats | None:
+        """Half of the range of binary and bounded rewards; others have no known scale."""
+        if self.rewards.kind not in ("binary", "bounded"):
+            return None
+        low, high = self.rewards.low, self.rewards.high
+        assert low is not None and high is not None
+        return np.full(len(self), (high - low) / 2)
+
+    def above(self, level: PerArm) -> Floats:
+        """The share of the stored rewards above the level."""
+        levels = per_arm("level", level, len(self))
+        return np.array(
+            [
+                np.dot(np.array(values) > level, counts) / sum(counts)
+                for values, counts, level in zip(self.values, self.counts, levels, strict=True)
             ]
         )
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from cutline.core.chance import RULE, uniform
 from cutline.core.chance import chance as chance_of
-from cutline.simulation.kernels.shared import BUNDLE, count_pull, note_wrong
+from cutline.simulation.kernels.shared import BUNDLE, add_reward, note_game, wrongness
 from cutline.simulation.parts import ARM, TRUTH, Parts
 
 
@@ -15,14 +15,15 @@ def policy_kernel(parts: Parts) -> Callable[..., Any]:
     """Any rule: every game makes its own choice, then some games draw side by side."""
     rows, tau_row, squares_row = len(parts.layout.rows), parts.layout.tau, parts.layout.squares
     changing, lucky = parts.layout.changing, parts.lucky
-    draw, learn, pick = parts.draw, parts.learn, parts.pick
+    draw, learn, is_above, pick = parts.draw, parts.learn, parts.above, parts.pick
+    judge, judged = parts.judge, parts.judged
     B = BUNDLE
 
     def kernel(  # type: ignore[no-untyped-def]
         key0, key1, first_game, games, orders, start, common, settings, table, memory_size,
         horizons, out,
     ):  # fmt: skip
-        words, wrong_sum, wrong_squares, pulls_sum, picks = out
+        _, _, _, pulls_sum, _, picks = out
         K = start.shape[1]
         state = np.empty((B, rows * K))  # (game, row and arm)
         memory = np.empty((B, memory_size))
@@ -31,8 +32,10 @@ def policy_kernel(parts: Parts) -> Callable[..., Any]:
         luck = np.zeros(B)
         columns = np.empty(rows * B)
         rewards = np.empty(B)
+        before = np.empty(B)
         change = np.empty(B)
         wrong = np.empty(B)
+        merits = np.empty(K)
         for bundle in range((games + B - 1) // B):
             lanes = min(B, games - bundle * B)
             first = bundle * B
@@ -66,9 +69,13 @@ def policy_kernel(parts: Parts) -> Callable[..., Any]:
                 for i in range(B):
                     rewards[i] = draw(columns, B, i, key0, key1, first_game + first + i, table)
                 for i in range(B):
+                    before[i] = wrongness(columns, B, i, is_above(columns, B, i, settings))
+                for i in range(B):
                     learn(columns, B, i, rewards[i], step, settings)
                 for i in range(B):
-                    change[i] = count_pull(columns, B, i, rewards[i], tau_row, squares_row)
+                    add_reward(columns, B, i, rewards[i], squares_row)
+                    after = wrongness(columns, B, i, is_above(columns, B, i, settings))
+                    change[i] = after - before[i]
                 for i in range(lanes):
                     if playing[i]:
                         wrong[i] += change[i]
@@ -80,7 +87,10 @@ def policy_kernel(parts: Parts) -> Callable[..., Any]:
                             picks[step, first + i] = int(columns[ARM * B + i])
                 if step + 1 == horizons[h]:
                     for i in range(lanes):
-                        note_wrong(int(wrong[i]), first + i, words, h, wrong_sum, wrong_squares)
+                        worse, regret = wrong[i], 0.0
+                        if judged:
+                            worse, regret = judge(state[i], K, memory[i], step, settings, merits)
+                        note_game(worse, regret, first + i, h, out)
                     h += 1
             for i in range(lanes):
                 for k in range(K):

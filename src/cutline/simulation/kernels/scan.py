@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from cutline.simulation.kernels.shared import LANES, count_pull
+from cutline.simulation.kernels.shared import LANES, add_reward, note_game, wrongness
 from cutline.simulation.parts import ARM, TRUTH, Parts
 
 
@@ -20,14 +20,15 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
     rows, tau_row, changing = len(parts.layout.rows), parts.layout.tau, parts.layout.changing
     squares_row = parts.layout.squares
     assert parts.index is not None
-    index, draw, learn = parts.index, parts.draw, parts.learn
+    index, draw, learn, is_above = parts.index, parts.draw, parts.learn, parts.above
+    judge, judged = parts.judge, parts.judged
     L, UL = LANES, np.uint64(LANES)
 
     def kernel(  # type: ignore[no-untyped-def]
         key0, key1, first_game, games, orders, start, common, settings, table, memory_size,
         horizons, out,
     ):  # fmt: skip
-        words, wrong_sum, wrong_squares, pulls_sum, picks = out
+        words, wrong_sum, wrong_squares, pulls_sum, _, picks = out
         K = start.shape[1]
         size = np.uint64(K * L)
         state = np.empty(rows * K * L)  # (row, arm, game)
@@ -37,7 +38,11 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
         columns = np.empty(rows * L)  # the pulled arm of every game
         rewards = np.empty(L)
         fresh = np.empty(L)
+        before = np.empty(L)
         wrong = np.empty(L)
+        memory = np.empty(0)
+        one = np.empty(rows * K)  # all arms of one game
+        merits = np.empty(K)
         gathered = tau_row if common else rows
         for block in range((games + L - 1) // L):
             lanes = min(L, games - block * L)
@@ -104,9 +109,13 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 for i in range(L):
                     rewards[i] = draw(columns, L, i, key0, key1, game + i, table)
                 for i in range(L):
+                    before[i] = wrongness(columns, L, i, is_above(columns, L, i, settings))
+                for i in range(L):
                     learn(columns, L, i, rewards[i], step, settings)
                 for i in range(L):
-                    wrong[i] += count_pull(columns, L, i, rewards[i], tau_row, squares_row)
+                    add_reward(columns, L, i, rewards[i], squares_row)
+                    after = wrongness(columns, L, i, is_above(columns, L, i, settings))
+                    wrong[i] += after - before[i]
                     fresh[i] = index(columns, L, i, step, settings)
                 for i in range(L):
                     j = slot[i] * UL + np.uint64(i)
@@ -120,7 +129,14 @@ def scan_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 if picks.shape[0] > 0:
                     for i in range(lanes):
                         picks[step, block * L + i] = int(columns[ARM * L + i])
-                if step + 1 == horizons[h]:
+                if step + 1 == horizons[h] and judged:
+                    for i in range(lanes):
+                        for r in range(rows * K):
+                            one[r] = state[r * L + i]
+                        worse, regret = judge(one, K, memory, step, settings, merits)
+                        note_game(worse, regret, block * L + i, h, out)
+                    h += 1
+                elif step + 1 == horizons[h]:
                     word = np.uint64(0)
                     many = 0
                     squares = 0

@@ -34,29 +34,30 @@ def tie_orders(key0, key1, first_game, games, arms, orders):  # type: ignore[no-
             gap //= 3
 
 
-def count_pull(columns, width, i, reward, tau_row, squares_row):  # type: ignore[no-untyped-def]
-    """Add a reward to arm i; returns by how much the number of wrong arms changes."""
-    n = columns[PULLS * width + i]
-    s = columns[TOTAL * width + i]
+def wrongness(columns, width, i, is_above):  # type: ignore[no-untyped-def]
+    """1 when arm i counts and stands on the wrong side, or was never pulled; else 0."""
     truth = columns[TRUTH * width + i]
-    tau = columns[tau_row * width + i]
-    side = 1.0 if s / max(n, 1.0) >= tau else 0.0
-    judged = truth * (0.5 - side) + 0.5 * abs(truth)  # 1 when on the wrong side
-    unseen = abs(truth)
-    before = unseen if n == 0.0 else judged
-    n += 1.0
-    s += reward
-    side = 1.0 if s / n >= tau else 0.0
-    columns[PULLS * width + i] = n
-    columns[TOTAL * width + i] = s
+    counts = abs(truth)
+    side = 1.0 if is_above else 0.0
+    judged = truth * (0.5 - side) + 0.5 * counts
+    return counts if columns[PULLS * width + i] == 0.0 else judged
+
+
+def add_reward(columns, width, i, reward, squares_row):  # type: ignore[no-untyped-def]
+    """Add a reward to the tally of arm i."""
+    columns[PULLS * width + i] += 1.0
+    columns[TOTAL * width + i] += reward
     if squares_row > 0:
         columns[squares_row * width + i] += reward * reward
-    return truth * (0.5 - side) + 0.5 * abs(truth) - before
 
 
-def note_wrong(count, game, words, h, wrong_sum, wrong_squares):  # type: ignore[no-untyped-def]
-    """Note how many arms of a game are wrong at a horizon."""
+def note_game(wrong, regret, game, h, out):  # type: ignore[no-untyped-def]
+    """Note how many arms of a game are wrong at a horizon, and its regret so far."""
+    words, wrong_sum, wrong_squares, _, regrets, _ = out
+    count = int(wrong)
     wrong_sum[h] += count
     wrong_squares[h] += count * count
+    regrets[0, h] += regret
+    regrets[1, h] += regret * regret
     if count > 0:
         words[game // LANES, h] |= np.uint64(1) << np.uint64(game % LANES)

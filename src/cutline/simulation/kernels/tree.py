@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from cutline.simulation.kernels.shared import BUNDLE, count_pull, note_wrong
+from cutline.simulation.kernels.shared import BUNDLE, add_reward, note_game, wrongness
 from cutline.simulation.parts import ARM, TRUTH, Parts
 
 FANOUT = 8  # children of a node of the tree: one cache line
@@ -48,7 +48,8 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
     rows, tau_row, changing = len(parts.layout.rows), parts.layout.tau, parts.layout.changing
     squares_row = parts.layout.squares
     assert parts.index is not None
-    index, draw, learn = parts.index, parts.draw, parts.learn
+    index, draw, learn, is_above = parts.index, parts.draw, parts.learn, parts.above
+    judge, judged = parts.judge, parts.judged
     own = 2 + tau_row - changing
     wide = (rows - 2 + 7) // 8 * 8  # whole cache lines
     B, F, SHIFT = BUNDLE, FANOUT, np.uint64(3)
@@ -57,7 +58,7 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
         key0, key1, first_game, games, orders, start, common, settings, table, memory_size,
         horizons, out,
     ):  # fmt: skip
-        words, wrong_sum, wrong_squares, pulls_sum, picks = out
+        _, _, _, pulls_sum, _, picks = out
         K = start.shape[1]
         shared = np.empty(K * wide)  # (arm, row from the third on)
         relevant = 0.0
@@ -83,7 +84,11 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
         columns = np.empty(rows * B)
         rewards = np.empty(B)
         fresh = np.empty(B)
+        before = np.empty(B)
         wrong = np.empty(B)
+        memory = np.empty(0)
+        one = np.empty(rows * K)  # all arms of one game
+        merits = np.empty(K)
         for bundle in range((games + B - 1) // B):
             lanes = min(B, games - bundle * B)
             first = bundle * B
@@ -116,9 +121,13 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                 for i in range(B):
                     rewards[i] = draw(columns, B, i, key0, key1, first_game + first + i, table)
                 for i in range(B):
+                    before[i] = wrongness(columns, B, i, is_above(columns, B, i, settings))
+                for i in range(B):
                     learn(columns, B, i, rewards[i], step, settings)
                 for i in range(B):
-                    wrong[i] += count_pull(columns, B, i, rewards[i], tau_row, squares_row)
+                    add_reward(columns, B, i, rewards[i], squares_row)
+                    after = wrongness(columns, B, i, is_above(columns, B, i, settings))
+                    wrong[i] += after - before[i]
                     fresh[i] = index(columns, B, i, step, settings)
                 for i in range(B):
                     place = (np.uint64(i * K) + slot[i]) * np.uint64(own)
@@ -149,7 +158,22 @@ def tree_kernel(parts: Parts, first_pulls: int) -> Callable[..., Any]:
                         picks[step, first + i] = int(columns[ARM * B + i])
                 if step + 1 == horizons[h]:
                     for i in range(lanes):
-                        note_wrong(int(wrong[i]), first + i, words, h, wrong_sum, wrong_squares)
+                        regret = 0.0
+                        if judged:
+                            for k in range(K):
+                                place = (np.uint64(i) * np.uint64(K) + np.uint64(k)) * np.uint64(
+                                    own
+                                )
+                                packed = np.uint64(state[place])
+                                fixed = (packed & ARM_MASK) * np.uint64(wide)
+                                one[k] = packed >> ARM_BITS
+                                one[K + k] = state[place + np.uint64(1)]
+                                for r in range(2, rows):
+                                    one[r * K + k] = shared[fixed + np.uint64(r - 2)]
+                                for r in range(changing, tau_row):
+                                    one[r * K + k] = state[place + np.uint64(2 + r - changing)]
+                            wrong[i], regret = judge(one, K, memory, step, settings, merits)
+                        note_game(wrong[i], regret, first + i, h, out)
                     h += 1
             for i in range(lanes):
                 for k in range(K):
