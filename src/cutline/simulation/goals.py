@@ -67,8 +67,8 @@ class TopArms(Goal):
         above, level = bandit.means > last, bandit.means == last
         if np.count_nonzero(above | level) == self.m:
             above = above | level
-        below = bandit.means < last
-        return above.astype(np.float64) - below.astype(np.float64)
+        truth: Floats = above.astype(np.float64) - (bandit.means < last)
+        return truth
 
     def most_wrong(self, bandit: Bandit) -> int:
         """How many arms can be wrong in one answer."""
