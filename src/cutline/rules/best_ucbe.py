@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
-from cutline.core.theory import top_m_gaps
+from cutline.core.theory import separating_gaps
 from cutline.rules.base import IndexRule
 
 
@@ -58,5 +60,5 @@ class BestUCBE(IndexRule):
         if H is None:
             if means is None:
                 raise ValueError("UCB-E must know the complexity: give BestUCBE(c, complexity=H)")
-            H = float((top_m_gaps(means, 1) ** -2.0).sum())
+            H = float(np.sum(separating_gaps(means, 1) ** -2.0))
         return {"a": self.c * max(budget - len(problem.arms), 0) / H}

@@ -5,17 +5,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
-from cutline.core.theory import top_m_gaps
+from cutline.core.theory import separating_gaps
 from cutline.rules.base import Policy
 
 
 def nth_largest(values: Floats, n: int) -> float:
-    """The n-th largest of some values, counted from 1."""
-    ordered = sorted(values)
-    largest: float = ordered[len(ordered) - n]
-    return largest
+    """The n-th largest of some values, counted from 1.
+
+    >>> import numpy as np
+    >>> [nth_largest(np.array([3.0, 1.0, 3.0, 2.0]), n) for n in (1, 2, 3, 4)]
+    [3.0, 3.0, 2.0, 1.0]
+    """
+    below, seen = math.inf, 0
+    while True:
+        largest, times = -math.inf, 0
+        for i in range(len(values)):
+            value = values[i]
+            if value < below and value >= largest:
+                times = times + 1 if value == largest else 1
+                largest = value
+        seen += times
+        if seen >= n or times == 0:
+            return float(largest)
+        below = largest
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,6 @@ class UGapE(Policy):
             if means is None:
                 raise ValueError("UGapE must know the complexity: give UGapE(m, c, complexity=H)")
             eps = problem.precision[0] if self.precision is None else self.precision
-            halves = [max((gap + eps) / 2.0, eps) for gap in top_m_gaps(means, int(self.m))]
-            H = sum(half**-2.0 for half in halves)
+            halves = np.maximum((separating_gaps(means, int(self.m)) + eps) / 2.0, eps)
+            H = float(np.sum(halves**-2.0))
         return {"a": self.c * max(budget - len(problem.arms), 0) / H, "m": self.m}

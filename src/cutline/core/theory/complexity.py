@@ -61,6 +61,22 @@ def top_m_gaps(means: Numbers, m: int) -> Floats:
     return gaps
 
 
+def separating_gaps(means: Numbers, m: int) -> Floats:
+    """The :func:`top_m_gaps` that rules for the ``m`` best arms are told.
+
+    Arms level with the edge have no gap of their own, and count with the smallest there is. The
+    sum of their 1/gap**2 is Audibert et al.'s H_1 for m = 1.
+
+    >>> separating_gaps([0.5, 0.9, 0.9], m=1)
+    array([0.4, 0.4, 0.4])
+    """
+    gaps = top_m_gaps(means, m)
+    apart = gaps[gaps > 0]
+    if not apart.size:
+        raise ValueError("all arms have the same mean: none is better than another")
+    return np.where(gaps > 0, gaps, np.min(apart))
+
+
 def top_m_threshold(means: Numbers, m: int) -> float:
     """The threshold that splits off the ``m`` best arms: midway between two means (section 3.2).
 
