@@ -15,9 +15,38 @@ from collections.abc import Callable
 import baselines
 import numpy as np
 
-from cutline import APT, CSAR, SLRD, UCBE, Bandit, Bernoulli, RoundRobin, Uniform, simulate
+from cutline import (
+    APT,
+    CSAR,
+    SAR,
+    SLR,
+    SLRD,
+    SLRV,
+    UCB1,
+    UCBE,
+    Arms,
+    Bandit,
+    Bernoulli,
+    BestUCBE,
+    CatoniAPT,
+    ClippedAPT,
+    Exponential,
+    Gaussian,
+    GCLStar,
+    MedianAPT,
+    Pareto,
+    Poisson,
+    RoundRobin,
+    Rule,
+    StudentT,
+    TopArms,
+    UGapE,
+    Uniform,
+    arithmetic,
+    simulate,
+    three_groups,
+)
 from cutline.figures.tables import aligned
-from cutline.simulation import three_groups
 
 BUDGET = 500
 Job = tuple[str, int, Callable[[int], object]]  # a name, games in a round, what plays them
@@ -85,6 +114,30 @@ def show(title: str, jobs: list[Job], found: list[float]) -> None:
     print(aligned(rows))
 
 
+def beside_apt() -> list[tuple[str, Bandit, list[Rule]]]:
+    """Families of arms, and the rules that are timed beside APT on them."""
+    robust = [ClippedAPT(), CatoniAPT(), MedianAPT()]
+    plain = [UCBE(1), CSAR(), Uniform(), RoundRobin()]
+    means = [0.4, 0.5, 0.6, 0.7, 0.8, 1.2, 1.3, 1.4, 1.5, 1.6]
+
+    def around_one(arms: Arms) -> Bandit:
+        return Bandit(arms, threshold=1.0, precision=0.1)
+
+    return [
+        ("Bernoulli", three_groups(), [*plain, SLR(), SLRD(), *robust]),
+        ("Gaussian", three_groups(True), [*plain, SLR(), SLRV(), *robust]),
+        ("Poisson", around_one(Poisson(means)), [SLR()]),
+        ("exponential", around_one(Exponential(means)), [SLR()]),
+        ("Pareto", around_one(Pareto(means, 2.0)), list(robust)),
+        ("Student-t", around_one(StudentT(means, 2.2, 0.5)), list(robust)),
+        (
+            "level sets of Gaussian",
+            Bandit(Gaussian(means), level=1.5, threshold=0.4, precision=0.05),
+            [SLR()],
+        ),
+    ]
+
+
 def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -98,13 +151,18 @@ def main() -> None:
             *contenders(sd),
         ]
         show(f"APT, {kind} arms, whole curve", jobs, speeds(jobs, rounds))
-    jobs = []
-    for rule in (APT(), UCBE(1), CSAR(), Uniform(), RoundRobin(), SLRD()):
-        for kind, bandit in (("Bernoulli", three_groups()), ("Gaussian", three_groups(True))):
-            if not (isinstance(rule, SLRD) and kind == "Gaussian"):
-                games = 10_000 if isinstance(rule, SLRD) else 100_000
-                jobs.append((f"{rule}, {kind}", games, ours(rule, bandit)))
-    show("rules, all cores", jobs, speeds(jobs, rounds))
+    for kind, bandit, rules in beside_apt():
+        jobs = [
+            (str(rule), 10_000 if isinstance(rule, SLRD) else 100_000, ours(rule, bandit))
+            for rule in (APT(), *rules)
+        ]
+        show(f"{kind} arms, all cores", jobs, speeds(jobs, rounds))
+    bandit = arithmetic().for_best_arm()
+    jobs = [
+        (str(rule), 20_000, ours(rule, bandit, goal=TopArms(1), horizons=[BUDGET]))
+        for rule in (APT(), GCLStar(), BestUCBE(), SAR(), UGapE(), UCB1())
+    ]
+    show("best arm, Bernoulli, at the budget alone", jobs, speeds(jobs, rounds))
     rows = [["arms", "budget", "M pulls/s", "cost per pull"]]
     first = 0.0
     for arms, games in ((10, 200_000), (100, 4_000), (1_000, 256), (10_000, 64)):
