@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import json
+import math
 import os
 import re
 import select
@@ -25,18 +26,26 @@ from cutline import (
     CSAR,
     SLRD,
     UCBE,
+    Bandit,
+    Bernoulli,
     Beta,
     Gaussian,
+    GCLStar,
     Result,
     RoundRobin,
+    TopArms,
     Uniform,
+    dataset,
     parse_rule,
     simulate,
     three_groups,
 )
 from cutline.cli import main
 from cutline.figures.tables import result_rows
+from cutline.rules import RULES
 from cutline.simulation import EXPERIMENTS
+from cutline.simulation.arms import FAMILIES
+from cutline.simulation.datasets import DATASETS
 
 COMMAND = str(Path(sys.executable).with_name("cutline"))
 TWO_ARMS = "simulate --means 0.1,0.9 --threshold 0.5 --budget 20 --games 64"
@@ -297,6 +306,146 @@ def test_along_reads_one_run_and_says_so(run):
     assert ten[0]["wrong_games"] != ten[1]["wrong_games"]
 
 
+# Other arms, other questions
+
+
+def test_every_family_that_can_be_made_from_means_is_on_offer():
+    choices = {p.name: p.type for p in cutline.cli.simulate.params}
+    made = [name for name, kind in FAMILIES.items() if "from_means" in vars(kind)]
+    assert list(choices["arms"].choices) == made
+    assert list(choices["experiment"].choices) == list(EXPERIMENTS)
+    assert set(choices["rewards"].choices) == {
+        *("binary", "bounded", "poisson", "exponential", "gaussian", "heavy")
+    }
+
+
+@pytest.mark.parametrize(
+    ("family", "sd"),
+    [
+        ("poisson", None),
+        ("exponential", None),
+        ("pareto", None),
+        ("pareto", [1.5]),
+        ("student-t", None),
+        ("student-t", [1.5, 2.0]),
+    ],
+)
+def test_arms_of_every_family(run, family, sd):
+    words = f"simulate --arms {family} --means 1,2 --threshold 1.5 --budget 9 --games 8 --rules apt"
+    flag = "" if sd is None else f"--sd {','.join(map(str, sd))}"
+    assert run(words, flag, "--save r.json").code == 0
+    assert Result.load("r.json").bandit.arms == FAMILIES[family].from_means([1, 2], sd)
+
+
+def test_an_experiment_with_other_arms(run):
+    words = "simulate --experiment arithmetic --arms beta --budget 20 --games 8 --rules apt"
+    assert run(words, "--save r.json").code == 0
+    means = EXPERIMENTS["arithmetic"](False).means
+    assert Result.load("r.json").bandit == Bandit(
+        Beta.from_means(means, None), threshold=0.5, precision=0.1
+    )
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_arms_from_a_shipped_data_set(run, name):
+    words = f"simulate --data {name} --threshold 0.4 --precision 0.05 --rules apt"
+    assert run(words, "--budget 700 --games 2 --save r.json").code == 0
+    wanted = dataset(name).bandit(threshold=0.4, precision=0.05)
+    assert Result.load("r.json").bandit == wanted
+
+
+CSV = "arm,reward,times\nleft,0,3\nleft,1,1\nright,1,2\n"
+
+
+def test_arms_from_a_file(run, tmp_path):
+    (tmp_path / "mine.csv").write_text(CSV)
+    words = "simulate --data mine.csv --threshold 0.5 --budget 9 --games 8 --rules apt --save r"
+    assert run(words).code == 0
+    bandit = Result.load("r").bandit
+    assert bandit.problem.arms == ("left", "right")
+    assert (bandit.means.tolist(), bandit.problem.rewards.kind) == ([0.25, 1], "binary")
+    assert run(words, "--rewards heavy").code == 0
+    assert Result.load("r").bandit.problem.rewards.kind == "heavy"
+
+
+def test_a_file_that_holds_other_rewards_than_said(run, tmp_path):
+    (tmp_path / "mine.csv").write_text("arm,reward\na,0.5\nb,1\n")
+    words = "simulate --data mine.csv --threshold 0.5 --budget 9 --games 8 --rules apt"
+    ran = run(words)
+    assert (ran.code, ran.out) == (2, "")
+    assert "mine.csv, line 2: a binary reward is 0 or 1, got 0.5" in ran.err
+    assert run(words, "--rewards bounded").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "level", "means"),
+    [
+        ("--means 1,2 --arms exponential --level 2", [2, 2], [math.exp(-2), math.exp(-1)]),
+        ("--means 1,2 --arms exponential --level 1,4", [1, 4], [math.exp(-1), math.exp(-2)]),
+        ("--data mine.csv --level 0.5", [0.5, 0.5], [0.25, 1]),
+        ("--experiment geometric --arms gaussian --level 0.45", [0.45] * 10, None),
+    ],
+)
+def test_a_level_asks_how_often_it_is_exceeded(run, tmp_path, words, level, means):
+    (tmp_path / "mine.csv").write_text(CSV)
+    rest = "--threshold 0.3 --budget 20 --games 8 --rules apt --save r.json"
+    assert run("simulate", words, rest).code == 0
+    bandit = Result.load("r.json").bandit
+    assert (bandit.problem.level, bandit.problem.threshold[0]) == (tuple(level), 0.3)
+    assert bandit.problem.rewards.kind == "binary"
+    if means is None:  # the fifth arm is centred on the level
+        assert bandit.means[4] == pytest.approx(0.5)
+    else:
+        assert bandit.means == pytest.approx(means)
+
+
+def test_the_best_arm_is_looked_for_with_the_highest_mean(run):
+    words = "simulate --means 0.2,0.8,0.5 --goal best-arm --rules apt,gcl --budget 30,60 --games 64"
+    ran = run(words, "--format json --save r.json")
+    assert (ran.code, ran.err) == (0, "note: the threshold is 0.8, the highest mean\n")
+    bandit = Bandit(Bernoulli([0.2, 0.8, 0.5]), threshold=0.8)
+    result = simulate(bandit, [APT(), GCLStar()], budget=[30, 60], games=64, goal=TopArms(1))
+    assert ran.rows == result_rows(result)
+    assert Result.load("r.json").bandit == bandit
+    for row, regret in zip(ran.rows, result.regret_curve.ravel(), strict=True):
+        assert row["regret"] == regret
+        assert row["regret_low"] < row["regret"] < row["regret_high"]
+    heads, *lines = run(words).out.splitlines()
+    assert heads.split()[-1] == "regret"
+    assert [line.split()[-1] for line in lines] == [f"{row['regret']:.4g}" for row in ran.rows]
+
+
+def test_the_best_arms_are_looked_for_midway_to_the_next(run):
+    words = "simulate --experiment three-groups --goal top:4 --rules apt --budget 40 --games 8"
+    ran = run(words, "--save r.json")
+    assert (ran.code, ran.err) == (0, "note: the threshold is 0.6, midway between ranks 4 and 5\n")
+    result = Result.load("r.json")
+    assert result.bandit == three_groups().for_top(4)
+    assert result.goal == TopArms(4)
+
+
+def test_a_bar_that_is_given_is_kept_for_the_best_arms_too(run):
+    words = "simulate --experiment three-groups --goal best-arm --rules apt --budget 40 --games 8"
+    ran = run(words, "--threshold 0.7 --save r.json")
+    assert (ran.code, ran.err) == (0, "")
+    problem = Result.load("r.json").bandit.problem
+    assert (problem.threshold[0], problem.precision[0]) == (0.7, 0)  # not the experiment's 0.1
+    run(words, "--precision 0.02 --save r.json")
+    problem = Result.load("r.json").bandit.problem
+    assert (problem.threshold[0], problem.precision[0]) == (0.9, 0.02)
+
+
+def test_the_best_of_a_level_set_is_the_one_that_exceeds_it_most(run):
+    words = "simulate --means 0,1 --arms gaussian --level 1 --goal best-arm --budget 9 --games 8"
+    assert run(words, "--rules apt --save r.json").err.startswith("note: the threshold is 0.5,")
+    assert Result.load("r.json").bandit.problem.threshold == (0.5, 0.5)
+
+
+def test_the_picture_of_the_best_arm_says_what_is_wrong(run):
+    run(TWO_ARMS, "--goal best-arm --plot x.svg")
+    assert "<!-- probability of a wrong best arm -->" in Path("x.svg").read_text()
+
+
 # The same games, however they are played
 
 
@@ -381,6 +530,36 @@ def test_a_file_can_name_an_experiment_and_where_to_save(run, tmp_path):
     assert Path("r.svg").exists()
 
 
+def test_a_flag_wins_over_every_other_way_to_name_arms_in_the_file(run, tmp_path):
+    rest = 'rules = "apt"\nbudget = 120\ngames = 2\nthreshold = 0.5\nsave = "r.json"\n'
+    ways = {
+        "experiment": ("geometric", 'experiment = "geometric"\narms = "gaussian"\nsd = 0.3\n'),
+        "means": ("0.1,0.9", 'means = [0.1, 0.9]\narms = "beta"\nsd = 0.2\n'),
+        "data": ("bluebirds", 'data = "mine.csv"\nrewards = "heavy"\n'),
+    }
+    (tmp_path / "mine.csv").write_text(CSV)
+    for in_file, (_, text) in ways.items():
+        (tmp_path / "spec.toml").write_text(text + rest)
+        for way, (value, _) in ways.items():
+            if way != in_file or way == "data":  # the file's rewards are not those of bluebirds
+                assert run(f"simulate spec.toml --{way} {value}").code == 0, (in_file, way)
+                arms = {"experiment": 10, "means": 2, "data": 108}[way]
+                assert len(Result.load("r.json").arms) == arms
+
+
+def test_what_does_not_fit_within_a_file_is_refused(run, tmp_path):
+    rest = 'rules = "apt"\nbudget = 120\ngames = 2\nthreshold = 0.5\n'
+    for text, told in {
+        'data = "bluebirds"\narms = "beta"\n': "--arms is for arms made from means",
+        'data = "bluebirds"\nexperiment = "geometric"\n': "give one of --experiment",
+        'means = [0.1, 0.9]\nrewards = "heavy"\n': "--rewards is for a CSV file",
+    }.items():
+        (tmp_path / "spec.toml").write_text(text + rest)
+        ran = run("simulate spec.toml")
+        assert (ran.code, ran.out) == (2, "")
+        assert told in ran.err
+
+
 # Pictures
 
 
@@ -435,7 +614,7 @@ BAD = {
     "--rules apt:colour=3": "no setting of that rule, which has: precision",
     "--rules ucbe:1:2:3": "'3' in 'ucbe:1:2:3' is no setting of that rule",
     "--rules ucbe:big": "'big' in 'ucbe:big' is not a number",
-    "--rules slr-d --arms gaussian": "slr-d is for rewards between 0 and 1",
+    "--rules slr-d --arms gaussian": "slr-d is for rewards in a range, these are gaussian",
     "--rules nofile.py:Mine": "there is no file nofile.py",
     "--rules broken.py:Mine": "broken.py could not be read: SyntaxError",
     "--rules raises.py:Mine": "raises.py could not be read: RuntimeError: no luck",
@@ -474,9 +653,26 @@ BAD = {
     "--first-game -1": "games are numbered from 0",
     "--first-game 281474976710656": "games are numbered from 0",
     "--threads 0": "threads must be a whole number, at least 1, got 0",
-    "--experiment geometric": "either --experiment or --means",
+    "--experiment geometric": "give one of --experiment, --means and --data",
     "--experiment chess": "--experiment",
     "--arms cauchy": "--arms",
+    "--arms duels": "--arms",
+    "--arms recorded": "--arms",
+    "--arms poisson --means=-1,2": "-1",
+    "--arms pareto --means 0,2": "above 0, got 0.0",
+    "--arms student-t --sd 0": "above 0, got 0.0",
+    "--arms exponential --sd 1": "leave out sd",
+    "--data bluebirds": "give one of --experiment, --means and --data",
+    "--rewards heavy": "--rewards is for a CSV file of --data: leave it out",
+    "--rewards cauchy": "--rewards",
+    "--level high": "--level takes numbers",
+    "--level 1,2,3": "level must be one number or one per arm",
+    "--level nan": "level must be a finite number",
+    "--goal worst": "a goal is sides, best-arm or top:M",
+    "--goal top:0": "the best 0 of 2 arms leave nothing to find",
+    "--goal top:2": "the best 2 of 2 arms leave nothing to find",
+    "--goal top:x": "a goal is sides, best-arm or top:M",
+    "--goal best-arm --threshold 0.5,0.6": "one threshold for all arms",
     "--sd 0.5": "leave out sd",
     "--arms gaussian --sd -1": "0 or more, got -1.0",
     "--arms gaussian --sd 1,2,3": "one number or one per arm",
@@ -552,8 +748,17 @@ def test_bad_input_is_one_sentence(run, tmp_path, words, told):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("simulate", "either --experiment or --means"),
-        ("simulate --threshold 0.5", "either --experiment or --means"),
+        ("simulate", "give one of --experiment, --means and --data"),
+        ("simulate --threshold 0.5", "give one of --experiment, --means and --data"),
+        ("simulate --data bluebirds", "give the bar with --threshold"),
+        ("simulate --data bluebirds --experiment geometric", "give one of --experiment"),
+        ("simulate --data sparrows --threshold 0.5", "(bluebirds, rtt_seattle, vm_noise) or a"),
+        ("simulate --data gone.csv --threshold 0.5", "a CSV file that exists, got 'gone.csv'"),
+        ("simulate --data file --threshold 0.5", "file, line 1: the columns arm and reward"),
+        ("simulate --data bluebirds --threshold 0.5 --sd 1", "--sd is for arms made from means"),
+        ("simulate --data bluebirds --threshold 0.5 --arms beta", "--arms is for arms made from"),
+        ("simulate --data bluebirds --threshold 0.5 --rewards heavy", "--rewards is for a CSV"),
+        ("simulate --data bluebirds --threshold 0.5 --budget 9", "cannot try 108 arms once each"),
         ("simulate --means 0.1,0.9", "give the bar with --threshold"),
         ("simulate a.toml b.toml", "b.toml"),
         ("simulat", "simulat"),
@@ -582,8 +787,20 @@ def test_a_tiny_budget_is_played_with_a_note(run):
 def test_help_names_the_options(run):
     helped = run("simulate --help")
     assert (helped.code, helped.err) == (0, "")
-    for option in ("--experiment", "--means", "--along", "--plot", "--first-game"):
+    for option in ("--experiment", "--means", "--data", "--level", "--goal", "--along", "--plot"):
         assert option in helped.out
+    assert all(name in helped.out for name in DATASETS)
+
+
+def test_help_names_the_rules_by_what_they_are_for(run):
+    helped = run("simulate --help").out
+    listed = helped[helped.index("For the sides of arms:") : helped.index("--games")]
+    names = [word.partition(":")[0] for word in re.findall(r"[\w:-]+", listed)]
+    own = {name for name in RULES if name.startswith("slr-") and name not in ("slr-d", "slr-v")}
+    assert {name for name in names if name in RULES} == set(RULES) - own  # slr picks among those
+    assert max(len(line) for line in listed.splitlines()) <= 80
+    purposes = [line.strip() for line in listed.splitlines() if line.endswith(":")]
+    assert len(purposes) == 4
 
 
 def test_help_keeps_the_lines_of_its_examples(run):
@@ -642,7 +859,7 @@ def test_the_installed_command_keeps_output_and_errors_apart(run, tmp_path):
     assert Ran(good.returncode, out, err) == run(words)
     out, err = bad.communicate()
     assert (bad.returncode, out) == (2, "")
-    assert err == "cutline: say which arms: give either --experiment or --means\n"
+    assert err == "cutline: say which arms: give one of --experiment, --means and --data\n"
 
 
 def test_progress_is_shown_on_a_terminal_and_kept_out_of_the_output(run):

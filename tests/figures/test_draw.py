@@ -10,9 +10,18 @@ from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import to_hex, to_rgb
 
 import cutline
-from cutline import APT, CSAR, UCBE, Bandit, Bernoulli, Result, RoundRobin, Uniform
-from cutline.figures.draw import STYLES, draw_error_curves, draw_panels, plot, save_figure
+from cutline import APT, CSAR, UCBE, Bandit, Bernoulli, Result, RoundRobin, TopArms, Uniform
+from cutline.figures.draw import (
+    STYLES,
+    draw_error_curves,
+    draw_panels,
+    draw_theory,
+    plot,
+    save_figure,
+)
 from cutline.figures.tables import Curve
+from cutline.figures.theory import BoundCurve, BoundsPanel
+from cutline.simulation.goals import SIDES
 
 HORIZONS = np.arange(20, 501, 20)
 RULES = [APT(), Uniform(), UCBE(0.25), UCBE(1), UCBE(256), CSAR(), RoundRobin()]
@@ -25,10 +34,10 @@ def curve(rate, label="APT", horizons=HORIZONS, games=1000):
     return Curve(label, horizons, rate, np.maximum(rate - half, 0), np.minimum(rate + half, 1))
 
 
-def played(wrong, rules=RULES, horizons=HORIZONS, games=1000):
+def played(wrong, rules=RULES, horizons=HORIZONS, games=1000, goal=SIDES):
     """A result with as many wrong games, one for each horizon, for every rule."""
     bandit = Bandit(Bernoulli([0.1, 0.9]), threshold=0.5)
-    empty = Result.empty(bandit, rules, horizons=np.array(horizons), seed=0, replay=True)
+    empty = Result.empty(bandit, rules, goal=goal, horizons=np.array(horizons), seed=0, replay=True)
     counts = np.broadcast_to(np.asarray(wrong, np.int64), (len(rules), len(horizons)))
     return empty.with_counts(((0, games),), wrong_games=counts)
 
@@ -244,3 +253,117 @@ def test_the_same_result_gives_the_same_files(tmp_path):
             )
         a, b = ((tmp_path / f"{name}.{ending}").read_bytes() for name in "ab")
         assert a == b, ending
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        (SIDES, "error probability"),
+        (TopArms(1), "probability of a wrong best arm"),
+        (TopArms(2), "probability of a wrong arm"),
+    ],
+)
+def test_a_plot_says_what_is_wrong(goal, words):
+    assert plot(played(100, RULES[:1], goal=goal)).get_ylabel() == words
+
+
+# Bounds
+
+
+def bounds(simulated=True, upper=True, wanted=0.05):
+    """A panel from 10 to 10,000 pulls: two upper bounds, a lower one, another out of sight."""
+    horizons = np.geomspace(10, 10_000, 50).astype(np.int64)
+    fall = np.exp(-horizons / 500)
+    trivial = np.ones(50) if wanted is not None else 0.5 * horizons
+    lines = [
+        ("Theorem 1", "lower", False, 1e-9 * fall),
+        ("sharp lower bound", "lower", False, fall),
+    ]
+    if upper:
+        lines += [("Theorem 2 as printed", "upper", True, 99 * fall)]
+        lines += [("Theorem 2", "upper", False, 9 * fall)]
+    return BoundsPanel(
+        label="error probability",
+        horizons=horizons,
+        trivial=trivial,
+        wanted=wanted,
+        bounds=[BoundCurve(name, side, p, horizons, y) for name, side, p, y in lines],
+        simulated=[curve(FALLING), curve(0.1, "CSAR")] if simulated else [],
+        bottom=1e-4,
+        top=30.0,
+    )
+
+
+def entries(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_bounds_and_simulated_curves_are_on_logarithmic_scales():
+    (ax,) = draw_theory([bounds()], "title").axes
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert (ax.get_xlim(), ax.get_ylim()) == ((10, 10_000), (1e-4, 30))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("budget (pulls)", "error probability")
+    lines = {line.get_label(): line for line in ax.lines}
+    panel = bounds()
+    for bound in panel.bounds:
+        label = bound.label if bound.label != "Theorem 1" else "Theorem 1, below the picture"
+        assert lines[label].get_ydata().tolist() == bound.values.tolist()
+    assert lines["APT"].get_xdata().tolist() == HORIZONS.tolist()
+
+
+def test_what_is_printed_is_dashed_in_the_colour_of_what_is_proven():
+    (ax,) = draw_theory([bounds()], "title").axes
+    lines = {line.get_label(): line for line in ax.lines}
+    printed, proven = lines["Theorem 2 as printed"], lines["Theorem 2"]
+    assert (printed.get_linestyle(), proven.get_linestyle()) == ("--", "-")
+    assert printed.get_color() == proven.get_color() != lines["sharp lower bound"].get_color()
+
+
+def test_the_legend_names_groups_and_what_is_out_of_sight():
+    (ax,) = draw_theory([bounds()], "title").axes
+    assert entries(ax) == [
+        *("simulated", "APT", "CSAR", "no wrong game: upper limit"),
+        *("upper bounds", "Theorem 2 as printed", "Theorem 2"),
+        *("lower bounds, in the worst case", "Theorem 1, below the picture", "sharp lower bound"),
+        *("error wanted", "0.05"),
+    ]
+    bold = [t.get_text() for t in ax.get_legend().get_texts() if t.get_fontweight() == "bold"]
+    assert bold == ["simulated", "upper bounds", "lower bounds, in the worst case", "error wanted"]
+
+
+def test_the_legend_covers_no_curve():
+    figure = draw_theory([bounds(), bounds(wanted=None)], "title")
+    figure.canvas.draw()
+    for ax in figure.axes:
+        box = ax.get_legend().get_window_extent()
+        assert not box.overlaps(ax.patch.get_window_extent())
+    assert_nothing_is_clipped(figure)
+
+
+@pytest.mark.parametrize("wanted", [0.05, None])
+def test_where_upper_bounds_say_nothing_is_shaded(wanted):
+    (ax,) = draw_theory([bounds(simulated=False, wanted=wanted)], "title").axes
+    (shade,) = bands(ax)
+    corners = shade.get_paths()[0].vertices
+    edge = corners[corners[:, 1] < 30]
+    wanted_edge = 1 if wanted is not None else 0.5 * edge[:, 0]
+    assert edge[:, 1] == pytest.approx(wanted_edge + 0 * edge[:, 0])
+    assert corners[:, 1].max() >= 30
+    assert [text.get_text() for text in ax.texts] == ["vacuous: a bound up here says nothing"]
+
+
+def test_nothing_is_shaded_where_there_is_no_upper_bound():
+    (ax,) = draw_theory([bounds(simulated=False, upper=False)], "title").axes
+    assert bands(ax) == []
+    assert len(ax.texts) == 0
+    assert "upper bounds" not in entries(ax)
+
+
+def test_panels_of_errors_and_regret_share_their_budgets():
+    figure = draw_theory([bounds(), bounds(wanted=None)], "all of it")
+    above, below = figure.axes
+    assert above.get_xlim() == below.get_xlim()
+    assert above.get_position().y0 > below.get_position().y1
+    assert (above.get_xlabel(), below.get_xlabel()) == ("", "budget (pulls)")
+    assert figure.get_suptitle() == "all of it"
+    assert "error wanted" not in entries(below)

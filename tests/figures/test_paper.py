@@ -15,6 +15,7 @@ from cutline.cli import cli
 from cutline.figures import paper
 from cutline.figures.paper import HORIZONS, RULES, check_line, compare_with_exact, run_paper
 from cutline.simulation import EXPERIMENTS
+from cutline.simulation.goals import SIDES
 
 GAMES = 64
 BANDITS = [(name, kind) for kind in ("bernoulli", "gaussian") for name in EXPERIMENTS]
@@ -111,7 +112,12 @@ def test_the_check_is_shown(ran):
 def counted(bandit, games, rates):
     """A result of uniform and round robin at 100 and 500 pulls with these error rates."""
     empty = Result.empty(
-        bandit, [Uniform(), RoundRobin()], horizons=np.array([100, 500]), seed=0, replay=True
+        bandit,
+        [Uniform(), RoundRobin()],
+        goal=SIDES,
+        horizons=np.array([100, 500]),
+        seed=0,
+        replay=True,
     )
     wrong = np.rint(np.array(rates) * games).astype(np.int64)
     return empty.with_counts(((0, games),), wrong_games=wrong)
@@ -166,7 +172,9 @@ def pretend(rate_of, *, stopped=False):
     """A simulate that plays nothing, and errs as often as ``rate_of(rule, exact)`` says."""
 
     def simulate(what, bandit, rules, *, budgets, games, seed, threads):
-        empty = Result.empty(bandit, rules, horizons=np.array(budgets), seed=seed, replay=True)
+        empty = Result.empty(
+            bandit, rules, goal=SIDES, horizons=np.array(budgets), seed=seed, replay=True
+        )
         exact = [e for e, _, _ in compare_with_exact(bandit, empty.with_counts(((0, games),)))]
         uniform, round_robin = np.array(exact).reshape(2, -1)
         known = {Uniform(): uniform, RoundRobin(): round_robin}

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from cutline import APT, CSAR, UCBE, Bandit, Bernoulli, Result
+from cutline import APT, CSAR, UCBE, Bandit, Bernoulli, Result, TopArms
 from cutline.figures.tables import (
     aligned,
     as_csv,
@@ -16,9 +16,11 @@ from cutline.figures.tables import (
     as_table,
     error_curves,
     rate,
+    regret_curves,
     result_rows,
     wide_table,
 )
+from cutline.simulation.goals import SIDES
 
 BANDIT = Bandit(Bernoulli([0.1, 0.5, 0.9]), threshold=0.5, precision=0.1)  # the middle arm is free
 
@@ -26,7 +28,9 @@ BANDIT = Bandit(Bernoulli([0.1, 0.5, 0.9]), threshold=0.5, precision=0.1)  # the
 def counted(rules, wrong_games, wrong_arms, *, horizons, games=100, replay=True):
     """A result with these counts, one row for every rule and one column for every horizon."""
     wrong = np.array(wrong_games)
-    empty = Result.empty(BANDIT, rules, horizons=np.array(horizons), seed=1, replay=replay)
+    empty = Result.empty(
+        BANDIT, rules, goal=SIDES, horizons=np.array(horizons), seed=1, replay=replay
+    )
     return empty.with_counts(
         ((0, games),),
         wrong_games=wrong,
@@ -157,3 +161,38 @@ def test_curves_are_the_rates_with_their_intervals(result):
 def test_curves_say_what_was_read_along_one_run():
     result = counted([APT(), CSAR()], [[1]] * 2, [[1]] * 2, horizons=[9], replay=False)
     assert [curve.label for curve in error_curves(result)] == ["APT", "CSAR, along one run"]
+
+
+def regretted(goal):
+    """One rule, ten games, each of which lost 6 of the most it can, 0.8 in each of 30 pulls."""
+    empty = Result.empty(BANDIT, [APT()], goal=goal, horizons=np.array([30]), seed=1, replay=True)
+    return empty.with_counts(
+        ((0, 10),),
+        wrong_games=np.array([[2]]),
+        wrong_arms_sum=np.array([[2]]),
+        wrong_arms_squared=np.array([[2]]),
+        regret_sum=np.array([[60.0]]),
+        regret_squared=np.array([[360.0]]),
+    )
+
+
+def test_the_best_arms_bring_a_column_for_the_regret():
+    (row,) = rows = result_rows(regretted(TopArms(1)))
+    assert row["regret"] == 6
+    assert row["regret_low"] < 6 < row["regret_high"] < 24
+    heads, line = as_table(rows).splitlines()
+    assert heads.endswith("wrong arms  regret")
+    assert line.split()[-1] == "6"
+    assert list(row)[-4:] == ["regret", "regret_low", "regret_high", "reading"]
+
+
+def test_sides_have_no_regret():
+    (row,) = rows = result_rows(regretted(SIDES))
+    assert not any(key.startswith("regret") for key in row)
+    assert "regret" not in as_table(rows)
+
+
+def test_regret_curves():
+    (curve,) = regret_curves(regretted(TopArms(2)))
+    assert (curve.label, curve.rate.tolist()) == ("APT", [6])
+    assert curve.low[0] < 6 < curve.high[0]

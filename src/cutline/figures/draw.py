@@ -11,7 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
-from cutline.figures.tables import Curve, error_curves
+from cutline.figures.panels import Panel
+from cutline.figures.tables import Curve, error_curves, error_label
+from cutline.figures.theory import BoundsPanel
 from cutline.simulation.result import Result
 
 # Okabe and Ito's palette, told apart by colour-blind readers, each with a dash of its own.
@@ -40,6 +42,7 @@ def plot(result: Result, ax: Axes | None = None) -> Axes:
         ax = _figure(6.4, 4.2).add_subplot()
     curves = error_curves(result)
     draw_error_curves(curves, ax)
+    ax.set_ylabel(error_label(result.goal))
     ax.legend(*_legend(curves, ax), frameon=False, fontsize="small")
     ax.set_title(f"{result.games:,} games, {len(result.arms)} arms", fontsize="medium")
     return ax
@@ -54,31 +57,130 @@ def draw_error_curves(curves: Sequence[Curve], ax: Axes) -> None:
     for i, curve in enumerate(curves):
         again, place = divmod(i, len(STYLES))  # from the ninth on, colours meet other dashes
         colour, dash = STYLES[place][0], STYLES[(place + again) % len(STYLES)][1]
-        seen = curve.rate > 0
-        line = np.where(seen, curve.rate, np.nan)
-        (drawn,) = ax.plot(curve.horizons, line, color=colour, linestyle=dash, linewidth=1.6)
-        drawn.set_label(curve.label)
-        drawn.set_marker("o" if len(line) == 1 else "")
-        low = np.where(seen, curve.low, np.nan)
-        ax.fill_between(curve.horizons, low, curve.high, where=seen, color=colour, alpha=0.13, lw=0)
-        unseen = np.flatnonzero(~seen)
-        unseen = unseen[:: -max(1, len(curve.horizons) // 25)][::-1]  # from the budget back
-        limits, ends = curve.horizons[unseen], curve.high[unseen]
-        size = 14 + 9 * (len(curves) - 1 - i)  # nested, where several rules have none wrong
-        ax.scatter(limits, ends, **LIMIT | {"s": size}, edgecolors=colour)
-    ax.set_yscale("log")
-    ax.yaxis.set_minor_formatter(NullFormatter())
+        _draw_curve(curve, ax, colour, dash, rank=len(curves) - 1 - i)
+    _finish(ax)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     ax.set_xlabel("horizon (pulls)")
     ax.set_ylabel("error probability")
     shown = [np.where(curve.rate > 0, curve.rate, curve.high) for curve in curves]
-    lowest = min(float(values.min()) for values in shown)
+    lowest = min(float(np.nanmin(values)) for values in shown)
     ax.set_ylim(10 ** np.floor(np.log10(lowest) - 0.1), 1.3)
     ax.set_xlim(0, float(max(curve.horizons[-1] for curve in curves)) * 1.01)
+
+
+def _draw_curve(curve: Curve, ax: Axes, colour: str, dash: Any, rank: int) -> Any:
+    """One line with its band; triangles grow with the rank, nested where several have none."""
+    seen = curve.rate > 0
+    line = np.where(seen, curve.rate, np.nan)
+    (drawn,) = ax.plot(curve.horizons, line, color=colour, linestyle=dash, linewidth=1.6)
+    drawn.set_label(curve.label)
+    drawn.set_marker("o" if len(line) == 1 else "")
+    low = np.where(seen, curve.low, np.nan)
+    ax.fill_between(curve.horizons, low, curve.high, where=seen, color=colour, alpha=0.13, lw=0)
+    unseen = np.flatnonzero(~seen)
+    unseen = unseen[:: -max(1, len(curve.horizons) // 25)][::-1]  # from the budget back
+    limits, ends = curve.horizons[unseen], curve.high[unseen]
+    ax.scatter(limits, ends, **LIMIT | {"s": 14 + 9 * rank}, edgecolors=colour)
+    return drawn
+
+
+def _finish(ax: Axes) -> None:
+    ax.set_yscale("log")
+    ax.yaxis.set_minor_formatter(NullFormatter())
     ax.grid(True, which="major", color="0.9", linewidth=0.7)
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
+
+
+# Cold colours for lower bounds, warm ones for upper; what the paper prints is dashed.
+BOUND_COLOURS = {
+    "Theorem 1": "#0072B2",
+    "Corollary 1": "#56B4E9",
+    "sharp lower bound": "#009E73",
+    "divergence lower bound": "#999933",
+    "Theorem 2": "#D55E00",
+    "Theorem 3": "#D55E00",
+    "Theorem 4": "#D55E00",
+    "Corollary 2": "#E69F00",
+    "CSAR's bound": "#CC79A7",
+}
+RULE_COLOURS = {"APT": "#000000", "CSAR": "#882255"}
+LOWER = "lower bounds, in the worst case"
+VACUOUS = "vacuous: a bound up here says nothing"
+
+
+def draw_theory(panels: Sequence[BoundsPanel], title: str) -> Figure:
+    """Bounds and simulated curves against the budget, one panel below the other."""
+    figure = _figure(8.6, 0.4 + 4.2 * len(panels))
+    first: Axes | None = None
+    for place, panel in enumerate(panels):
+        ax = figure.add_subplot(len(panels), 1, place + 1, sharex=first)
+        first = first or ax
+        _draw_bounds(panel, ax)
+    ax.set_xlabel("budget (pulls)")
+    figure.suptitle(title, fontsize="medium")
+    return figure
+
+
+def _draw_bounds(panel: BoundsPanel, ax: Axes) -> None:
+    groups: dict[str, list[Any]] = {"simulated": [], "upper bounds": [], LOWER: []}
+    for rank, curve in enumerate(panel.simulated):
+        groups["simulated"].append(_draw_curve(curve, ax, RULE_COLOURS[curve.label], "-", rank))
+    if any(np.any(curve.rate == 0) for curve in panel.simulated):
+        limit = ax.scatter([], [], **LIMIT, edgecolors="0.3", label="no wrong game: upper limit")
+        groups["simulated"].append(limit)
+    for bound in panel.bounds:
+        colour = BOUND_COLOURS[bound.label.removesuffix(" as printed")]
+        dash = "--" if bound.printed else "-"
+        (line,) = ax.plot(bound.horizons, bound.values, color=colour, linestyle=dash, linewidth=1.3)
+        where = panel.out_of_view(bound)
+        line.set_label(f"{bound.label}, {where} the picture" if where else bound.label)
+        groups[LOWER if bound.side == "lower" else "upper bounds"].append(line)
+    _finish(ax)
+    ax.set_xscale("log")
+    ax.set_xlim(panel.horizons[0], panel.horizons[-1])
+    ax.set_ylim(panel.bottom, panel.top)
+    ax.set_ylabel(panel.label)
+    if groups["upper bounds"]:
+        _shade(panel, ax)
+    if panel.wanted is not None:
+        dotted = ax.axhline(panel.wanted, color="0.5", linestyle=":", linewidth=1, zorder=0)
+        dotted.set_label(f"{panel.wanted:g}")
+        groups["error wanted"] = [dotted]
+    _legend_in_groups(groups, ax)
+
+
+def _shade(panel: BoundsPanel, ax: Axes) -> None:
+    """Mark where an upper bound says nothing, with a word where no curve is."""
+    ax.fill_between(panel.horizons, panel.trivial, panel.top, color="0.93", linewidth=0, zorder=0)
+    words: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "color": "0.35"}
+    if panel.trivial[0] == panel.trivial[-1]:  # just above the edge, under the bounds
+        ax.annotate(VACUOUS, (panel.horizons[0], panel.trivial[0]), xytext=(6, 4), **words)
+    else:  # in the corner: the edge rises
+        words |= {"xycoords": "axes fraction", "va": "top"}
+        ax.annotate(VACUOUS, (0, 1), xytext=(6, -6), **words)
+
+
+def _legend_in_groups(groups: dict[str, list[Any]], ax: Axes) -> None:
+    """A legend to the right of the axes, in which the names of the groups stand out."""
+    (blank,) = ax.plot([], [], " ")
+    entries = [
+        entry
+        for name, drawn in groups.items()
+        if drawn
+        for entry in [(blank, name), *((one, one.get_label()) for one in drawn)]
+    ]
+    legend = ax.legend(
+        *zip(*entries, strict=True),
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.0),
+        frameon=False,
+        fontsize="small",
+    )
+    for text in legend.get_texts():
+        if text.get_text() in groups:
+            text.set_fontweight("bold")
 
 
 def draw_panels(panels: Sequence[tuple[str, Sequence[Curve]]], title: str) -> Figure:
@@ -100,10 +202,65 @@ def draw_panels(panels: Sequence[tuple[str, Sequence[Curve]]], title: str) -> Fi
     return figure
 
 
+def draw_figure(panels: Sequence[Panel], title: str) -> Figure:
+    """Panels side by side, with one legend below for what they share."""
+    figure = _figure(5.2 * len(panels), 4.4)
+    named: dict[str, Any] = {}
+    for i, panel in enumerate(panels):
+        ax = figure.add_subplot(1, len(panels), i + 1)
+        draw_panel(panel, ax)
+        handles, labels = _legend(panel.curves if panel.log_y else [], ax)
+        named |= {label: handle for label, handle in zip(labels, handles, strict=True)}
+    handles, labels = list(named.values()), list(named)
+    columns = min(len(labels), 3 * len(panels))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False)
+    figure.suptitle(title, fontsize="medium")
+    return figure
+
+
+def draw_panel(panel: Panel, ax: Axes) -> None:
+    """The curves of a panel, or its points, with bounds and marks."""
+    if panel.curves:
+        draw_error_curves(panel.curves, ax)
+    if not panel.log_y:
+        ax.set_yscale("linear")
+        ax.autoscale(axis="y")
+    elif panel.curves:
+        highest = max(float(np.max(curve.rate)) for curve in panel.curves)
+        ax.set_ylim(top=1.5 * max([highest, *(float(np.max(y)) for _, _, y in panel.bounds)]))
+    if panel.log_x:
+        ends = [float(np.max(x)) for _, x, _ in panel.bounds]
+        ax.set_xscale("log")
+        ax.set_xlim(
+            min(float(curve.horizons[0]) for curve in panel.curves),
+            max([*ends, *(float(curve.horizons[-1]) for curve in panel.curves)]),
+        )
+    for i, (label, x, y) in enumerate(panel.bounds):
+        dash = (0, (1, 1 + i))
+        ax.plot(x, y, color="0.45", linestyle=dash, linewidth=2.2, label=label)
+    for label, y in panel.marks:
+        ax.axhline(y, color="0.45", linestyle=(0, (1, 1)), linewidth=1.6, label=label)
+    if panel.points is not None:
+        ax.scatter(*panel.points, s=16, color=STYLES[0][0], alpha=0.65, linewidths=0)
+        ax.set_yscale("log")
+        ax.axhline(1.0, color="0.6", linewidth=0.8)
+    if panel.bar is not None:
+        tau, eps = panel.bar
+        ax.axvspan(tau - eps, tau + eps, color=STYLES[1][0], alpha=0.15, lw=0)
+        ax.axvline(tau, color=STYLES[1][0], linewidth=1.2)
+    ax.set_title(panel.title, fontsize="medium")
+    ax.set_xlabel(panel.xlabel)
+    ax.set_ylabel(panel.ylabel)
+    ax.grid(True, which="major", color="0.9", linewidth=0.7)
+    ax.set_axisbelow(True)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+
+
 def _legend(curves: Sequence[Curve], ax: Axes) -> tuple[list[Any], list[str]]:
     """What is drawn in the axes and what it is called; triangles where there are some."""
     handles, labels = ax.get_legend_handles_labels()
-    if any(np.any(curve.rate == 0) for curve in curves):
+    if any(np.any((curve.rate == 0) & np.isfinite(curve.high)) for curve in curves):
         handles.append(ax.scatter([], [], **LIMIT, edgecolors="0.3"))
         labels.append("no wrong game: upper limit")
     return handles, labels

@@ -192,16 +192,15 @@ class Result:
 
     def regret_interval(self, level: float = 0.95) -> Floats:
         """Intervals for the mean pseudo-regret: (rule, horizon, low and high)."""
-        lack = self.bandit.means.max() - self.bandit.means.min()
+        regrets = self.regret_curve * self.games
+        most = (self.bandit.means.max() - self.bandit.means.min()) * self.horizons
         return np.array(
             [
                 [
-                    np.array(bounded_mean(s / u, q / u**2, self.games, 1.0, level)) * u
-                    for s, q, u in zip(sums, squares, lack * self.horizons, strict=True)
+                    bounded_mean(min(float(s), self.games * top), float(q), self.games, top, level)
+                    for s, q, top in zip(sums, squares, most.tolist(), strict=True)
                 ]
-                for sums, squares in zip(
-                    self.regret_curve * self.games, self.regret_squared, strict=True
-                )
+                for sums, squares in zip(regrets, self.regret_squared, strict=True)
             ]
         )
 
