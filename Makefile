@@ -36,8 +36,10 @@ check: $(READY) ## format, lint, types, import direction
 bench: $(READY) $(if $(JAX),.venv/ready-bench) ## how fast the simulator is (JAX=1: against JAX too)
 	$(BIN)/python benchmarks/simulate.py $(ARGS)
 
-figures: $(READY) ## the figures of the README, into docs/figures/
+figures: $(READY) ## the figures of the README and the docs, into docs/figures/
 	$(BIN)/cutline paper --games 100000 --out docs/figures
+	$(BIN)/cutline examples --games 4000 --out docs/figures
+	$(BIN)/cutline theory --experiment three-groups --games 100000 --plot docs/figures/bounds.png
 
 clean: ## remove .venv, out/ and all caches
 	rm -rf .venv out build dist __pycache__ .hypothesis .mypy_cache .pytest_cache .ruff_cache

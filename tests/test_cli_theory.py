@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import cutline.cli
+import cutline.figures.theory
 from cutline import APT, CSAR, Bandit, Bernoulli, Gaussian, TopArms, dataset, simulate, three_groups
 from cutline.cli import main
 from cutline.core.theory import corollary_2, csar_bound, kl_lower_bound, theorem_1, theorem_4
@@ -283,6 +284,19 @@ def test_a_picture_changes_no_number(run):
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     width, height = struct.unpack(">II", data[16:24])
     assert width > height > 500
+
+
+def test_a_picture_has_the_curve_between_the_budgets(run, monkeypatch):
+    seen = []
+
+    def look(theory, result):
+        seen.append(result.horizons.tolist())
+        raise ValueError("seen")
+
+    monkeypatch.setattr(cutline.figures.theory, "panels", look)
+    run("theory --experiment three-groups --budget 100 --games 8 --plot x.png")
+    assert len(seen[0]) > 10
+    assert (min(seen[0]), max(seen[0])) == (10, 100)
 
 
 def test_the_same_picture_twice(run):

@@ -1,5 +1,6 @@
 """The numbers of a report and of its picture: the bounds of core.theory, for the right problems."""
 
+import csv
 import json
 import math
 
@@ -40,6 +41,7 @@ from cutline.core.theory import (
 )
 from cutline.figures.tables import error_curves, regret_curves, result_rows
 from cutline.figures.tables import theory_csv as as_csv
+from cutline.figures.tables import theory_json as as_json
 from cutline.figures.tables import theory_table as as_table
 from cutline.figures.theory import Theory, along, panels, report, spaced
 from cutline.simulation.goals import SIDES
@@ -208,6 +210,8 @@ def test_the_top_arms_have_the_upper_bounds_for_sides():
         theory(bandit, TopArms(3))
     with pytest.raises(ValueError, match="splits them off"):
         theory(three_groups(), TopArms(4))
+    with pytest.raises(ValueError, match="leave nothing to find"):
+        theory(three_groups(), TopArms(10))
 
 
 @pytest.mark.parametrize("goal", [TopArms(1), TopArms(2)])
@@ -418,6 +422,21 @@ def test_csv_has_a_row_for_every_number(played):
     assert len(as_csv(told(Bandit(Pareto([1.0, 2.0]), threshold=1.5))).splitlines()) == 1
 
 
+def test_csv_has_the_regret_of_the_best_arm():
+    bandit = Bandit(Bernoulli([0.2, 0.9]), threshold=0.9)
+    result = simulate(bandit, [APT()], budget=[50], games=64, goal=TopArms(1))
+    rows = list(csv.DictReader(as_csv(told(bandit, TopArms(1), result, budgets=[50])).splitlines()))
+    chance, regret = (row for row in rows if row["statement"] == "simulated")
+    assert (chance["measure"], regret["measure"]) == ("error", "regret")
+    assert float(regret["value"]) == result.regret[0]
+    assert (float(regret["low"]), float(regret["high"])) == tuple(result.regret_interval()[0, 0])
+
+
+def test_json_knows_no_infinity():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        as_json({"complexity": math.inf})
+
+
 # The picture
 
 
@@ -471,6 +490,14 @@ def test_the_best_arm_has_a_panel_for_its_regret():
     assert regret.simulated[0].rate.tolist() == regret_curves(result)[0].rate.tolist()
     assert regret.wanted is None
     assert regret.bottom < regret.simulated[0].rate.min()
+
+
+def test_a_picture_of_regret_alone_reaches_to_where_the_bound_says_something():
+    bandit = Bandit(Bernoulli([0.2, 0.9, 0.9]), threshold=0.9)
+    (regret,) = panels(theory(bandit, TopArms(1), budgets=[6]), None)
+    mended = regret.bounds[1].values
+    assert mended[-1] < regret.trivial[-1]
+    assert np.nanmax(mended / regret.trivial) > 1
 
 
 def test_without_upper_bounds_the_picture_ends_at_the_budgets():

@@ -275,6 +275,15 @@ def test_bars_of_their_own_give_the_counts_of_the_shifted_problem(name):
     assert one.wrong_games.min() > 0
 
 
+def test_csar_holds_every_arm_against_its_own_bar():
+    # Without noise, and with sums counted from 0: 0.2, 0.05, 0.3 and 0.15 from the bars.
+    arms = Recorded.from_samples([[0.1], [0.5], [0.9], [0.3]], Rewards("bounded"))
+    bandit = Bandit(arms, threshold=[0.3, 0.45, 0.6, 0.15])
+    for game in range(10):
+        pulls = play(bandit, CSAR(), budget=100, seed=23, game=game).tallies.pulls
+        assert np.argsort(pulls).tolist() == [2, 0, 3, 1]  # the furthest is closed first
+
+
 def test_bars_of_their_own_give_the_bounds_of_the_shifted_problem():
     def bounds(bandit):
         problem, means, R = bandit.problem, bandit.means, bandit.noise_scale

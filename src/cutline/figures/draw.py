@@ -113,10 +113,8 @@ VACUOUS = "vacuous: a bound up here says nothing"
 def draw_theory(panels: Sequence[BoundsPanel], title: str) -> Figure:
     """Bounds and simulated curves against the budget, one panel below the other."""
     figure = _figure(8.6, 0.4 + 4.2 * len(panels))
-    first: Axes | None = None
     for place, panel in enumerate(panels):
-        ax = figure.add_subplot(len(panels), 1, place + 1, sharex=first)
-        first = first or ax
+        ax = figure.add_subplot(len(panels), 1, place + 1)
         _draw_bounds(panel, ax)
     ax.set_xlabel("budget (pulls)")
     figure.suptitle(title, fontsize="medium")

@@ -305,8 +305,7 @@ def facts(bandit: Bandit, goal: Goal) -> Row:
     """What the bounds know of a problem: its size, complexity, noise, and every arm."""
     problem, means, best = bandit.problem, bandit.means, goal == TopArms(1)
     gaps, right = bandit.gaps(), goal.truth(bandit)
-    if best:
-        gaps = np.max(means) - means
+    if best:  # the threshold is the highest mean, so its own arm has no gap
         H, H_2 = best_arm_complexity(means), ordered_complexity(top_m_gaps(means, 1))
     else:
         H, H_2 = bandit.complexity(), ordered_complexity(problem.gaps(means, precision=0))
