@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import struct
+import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -387,3 +388,14 @@ def test_both_commands_take_the_same_problems(run):
     assert proven[: len(shared)] == shared
     assert {"spec", "experiment", "means", "data", "arms", "sd", "rewards", "level"} <= {*shared}
     assert {"goal", "threshold", "precision"} <= {*shared}
+
+
+def test_help_brings_in_nothing_heavy():
+    program = "import sys; from cutline.cli import cli; cli(['theory', '--help'])"
+    shown = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    ran = subprocess.run(
+        [sys.executable, "-c", shown + program], capture_output=True, text=True, check=True
+    )
+    assert "--error" in ran.stdout
+    heavy = {"numba", "matplotlib", "scipy", "cutline.simulation", "cutline.figures"}
+    assert heavy.isdisjoint(ran.stderr.split())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Command = Callable[..., None]
 
+WAYS = ("experiment", "means", "data")  # to say which arms
 GAMES_HELP = "How many games each rule plays."
 RULES_HELP = """Who plays, with commas between.  [default: apt,uniform]
 
@@ -430,9 +431,6 @@ def _bandit(flags: dict[str, Any], goal: "Goal") -> "Bandit":
     which = "the highest mean" if goal.m == 1 else f"midway between ranks {goal.m} and {goal.m + 1}"
     _note(f"the threshold is {threshold:.6g}, {which}")
     return held_against([threshold])
-
-
-WAYS = ("experiment", "means", "data")
 
 
 def _way(flags: dict[str, Any]) -> str:
