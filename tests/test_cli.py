@@ -20,7 +20,9 @@ from pathlib import Path
 
 import pytest
 
-import cutline.cli
+import cutline.cli.shared
+import cutline.cli.simulate
+import cutline.cli.theory
 from cutline import (
     APT,
     CSAR,
@@ -310,7 +312,7 @@ def test_along_reads_one_run_and_says_so(run):
 
 
 def test_every_family_that_can_be_made_from_means_is_on_offer():
-    choices = {p.name: p.type for p in cutline.cli.simulate.params}
+    choices = {p.name: p.type for p in cutline.cli.simulate.simulate.params}
     made = [name for name, kind in FAMILIES.items() if "from_means" in vars(kind)]
     assert list(choices["arms"].choices) == made
     assert list(choices["experiment"].choices) == list(EXPERIMENTS)
@@ -946,7 +948,7 @@ def interrupt_after(done, monkeypatch):
 
         yield look
 
-    monkeypatch.setattr(cutline.cli, "_progress", progress)
+    monkeypatch.setattr(cutline.cli.shared, "progress", progress)
 
 
 @pytest.mark.parametrize("first_game", [0, 50])
@@ -970,7 +972,7 @@ def test_ctrl_c_before_the_first_game_says_so(run, monkeypatch, tmp_path):
     def interrupted(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cutline.cli, "_bandit", interrupted)
+    monkeypatch.setattr(cutline.cli.simulate, "bandit_of", interrupted)
     ran = run(TWO_ARMS, "--save r.json")
     assert (ran.code, ran.out, ran.err.strip()) == (130, "", "cutline: stopped")
     assert files(tmp_path) == {}

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-import cutline.cli
+import cutline.cli.shared
+import cutline.cli.simulate
+import cutline.cli.theory
 import cutline.figures.theory
 from cutline import APT, CSAR, Bandit, Bernoulli, Gaussian, TopArms, dataset, simulate, three_groups
 from cutline.cli import main
@@ -139,7 +141,7 @@ def test_without_games_nothing_is_played(run, monkeypatch):
     def refuse(*args, **options):
         raise AssertionError("played")
 
-    monkeypatch.setattr(cutline.cli, "_simulate", refuse)
+    monkeypatch.setattr(cutline.cli.theory, "play", refuse)
     ran = run(BOUNDS, "--format json")
     assert (ran.code, ran.values["simulated"]) == (0, [])
     assert "games" not in run(BOUNDS).out
@@ -363,7 +365,7 @@ def test_ctrl_c_shows_the_games_so_far(run, monkeypatch):
 
         yield look
 
-    monkeypatch.setattr(cutline.cli, "_progress", progress)
+    monkeypatch.setattr(cutline.cli.shared, "progress", progress)
     ran = run(QUICK, "--games 5000 --threads 1 --format json")
     assert ran.code == 130
     (played,) = {row["games"] for row in ran.values["simulated"]}
@@ -383,7 +385,7 @@ def test_both_commands_take_the_same_problems(run):
     def options(command):
         return [p.name for p in command.params]
 
-    simulated, proven = options(cutline.cli.simulate), options(cutline.cli.theory)
+    simulated, proven = options(cutline.cli.simulate.simulate), options(cutline.cli.theory.theory)
     shared = simulated[: simulated.index("budget")]
     assert proven[: len(shared)] == shared
     assert {"spec", "experiment", "means", "data", "arms", "sd", "rewards", "level"} <= {*shared}

@@ -1,0 +1,3 @@
+from cutline.cli.main import main
+
+main()

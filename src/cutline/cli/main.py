@@ -1,0 +1,39 @@
+"""All commands together, and what an exit code means."""
+
+import sys
+
+import click
+
+from cutline._version import __version__
+from cutline.cli.examples import examples, paper
+from cutline.cli.simulate import simulate
+from cutline.cli.theory import theory
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="cutline")
+def cli() -> None:
+    """Which of these noisy options clear the bar?
+
+    cutline decides which option to try next, so that within a budget it knows which are above a
+    threshold and which are below (the thresholding bandit problem).
+    """
+
+
+for command in (simulate, theory, paper, examples):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Run the command line; exit code 2 for bad input, 130 after Ctrl-C."""
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(0)
+    except click.ClickException as error:
+        click.echo(f"cutline: {error.format_message()}", err=True)
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("cutline: stopped", err=True)
+        sys.exit(130)

@@ -1,0 +1,117 @@
+"""cutline simulate."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from cutline.cli.problem import bandit_of, goal_of, problem_options
+from cutline.cli.shared import (
+    GAMES_HELP,
+    formatted,
+    note,
+    one_sentence,
+    play,
+    rules_of,
+    seeded,
+    threaded,
+    whole,
+    writable,
+)
+
+RULES_HELP = """Who plays, with commas between.  [default: apt,uniform]
+
+\b
+For the sides of arms:
+  apt, uniform, round-robin, ucbe:C, csar,
+  slr, slr-d, slr-v, oracle
+With heavy tails:
+  apt-clipped, apt-catoni, apt-median
+For the best arms:
+  gcl, ucbe-best, ugape:M, sar:M, ucb1
+Your own:
+  ./mine.py:MyRule
+"""
+
+
+@click.command()
+@problem_options
+@click.option("--budget", default="500", show_default=True, help="Pulls in a game, e.g. 250,500.")
+@click.option("--rules", default="apt,uniform", help=RULES_HELP)
+@click.option("--games", type=int, default=5000, show_default=True, help=GAMES_HELP)
+@click.option("--first-game", type=int, default=0, help="Number of the first game.")
+@seeded
+@threaded
+@click.option(
+    "--along",
+    is_flag=True,
+    help="Play rules that must know the horizon once, to the largest budget, and read them along "
+    "the way, instead of once for each budget.",
+)
+@click.option(
+    "--plot", "plot", type=click.Path(dir_okay=False), help="Draw the curve (.png, .svg)."
+)
+@click.option("--save", type=click.Path(dir_okay=False), help="Save the result as JSON.")
+@formatted
+def simulate(spec: str | None, **flags: Any) -> None:
+    """Simulate rules on arms whose means are known.
+
+    Say which arms with --experiment, --means or --data. Everything can also be said in a TOML file
+    with the same keys; flags win over it. Without --plot, errors are counted at the budgets alone;
+    with it, along the whole curve.
+
+    \b
+    cutline simulate --experiment three-groups --rules apt,csar,ucbe:1 --budget 250,500
+    cutline simulate --means 0.1,0.4,0.9 --threshold 0.5 --rules apt,./mine.py:MyRule
+    cutline simulate --data bluebirds --threshold 0.5 --precision 0.1 --budget 2000
+    cutline simulate --means 1,2,3 --arms exponential --level 4 --threshold 0.2
+    cutline simulate --means 0.2,0.5,0.8 --goal best-arm --rules apt,gcl,sar --budget 90
+    """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
+    with one_sentence():
+        from cutline.figures import tables
+        from cutline.simulation.simulate import default_horizons
+
+        writable(flags["save"])
+        writable(flags["plot"], ".png", ".svg", ".pdf")
+        goal = goal_of(flags)
+        bandit = bandit_of(flags, goal)
+        names = [name.strip() for name in flags["rules"].split(",") if name.strip()]
+        rules = rules_of(names)
+        budgets = whole("budget", flags["budget"])
+        curve = set()
+        if flags["plot"] is not None:
+            curve = default_horizons(rules, max(budgets), not flags["along"])
+        result, stopped = play(
+            "simulate",
+            bandit,
+            rules,
+            budgets=budgets,
+            also=curve,
+            goal=goal,
+            games=flags["games"],
+            first_game=flags["first_game"],
+            seed=flags["seed"],
+            threads=flags["threads"],
+            replay=not flags["along"],
+        )
+        if max(budgets) < 2 * len(bandit.problem.arms):
+            note("the budget is below two pulls an arm, where the paper's bounds say nothing")
+        if stopped:
+            rest = f"--first-game {result.next_game} --games {flags['games'] - result.games}"
+            note(f"stopped after {result.games} of {flags['games']} games; {rest} plays the rest")
+        rows = tables.result_rows(result.at(budgets), names)
+        show: dict[str, Callable[[list[tables.Row]], str]] = {
+            "table": tables.as_table,
+            "json": tables.as_json,
+            "csv": tables.as_csv,
+        }
+        click.echo(show[flags["format"]](rows), nl=False)
+        if flags["save"]:
+            result.save(flags["save"])
+        if flags["plot"]:
+            from cutline.figures.draw import plot, save_figure
+
+            save_figure(plot(result).figure, flags["plot"])  # type: ignore[arg-type]
+    if stopped:
+        sys.exit(130)
