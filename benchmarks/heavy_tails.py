@@ -29,13 +29,13 @@ from cutline import (
 )
 
 MEANS = [0.4, 0.5, 0.6, 0.7, 0.8, 1.2, 1.3, 1.4, 1.5, 1.6]
-PULLS = [20, 50, 100, 200, 500, 1000, 2000]  # an arm
+PULLS = [5, 10, 20, 50, 100, 200, 500, 1000, 2000]  # an arm
 LAWS = {
     **{f"Pareto, shape {shape:g}": Pareto(MEANS, shape) for shape in (1.5, 2.0, 2.5, 3.0)},
     **{f"Student t, {nu:g} degrees": StudentT(MEANS, nu, scale=0.5) for nu in (1.5, 2.2, 3.0, 5.0)},
     "normal, sd 0.5": Gaussian(MEANS, sd=0.5),
 }
-LINK_PULLS = [20, 50, 100]
+LINK_PULLS = [5, 10, 20, 50, 100]
 
 
 def rules(spread: float) -> dict[str, Rule]:
@@ -79,7 +79,7 @@ def links(games: int) -> None:
     """Which of 600 links have a mean round-trip time above 0.4 s: the mean number of wrong arms."""
     start = time.perf_counter()
     bandit = dataset("rtt_seattle").bandit(threshold=0.4, precision=0.05)
-    contenders = rules(spread=0.1)
+    contenders = rules(spread=0.2)  # the median of their standard deviations
     budgets = [len(bandit.problem.arms) * pulls for pulls in LINK_PULLS]
     found = simulate(bandit, list(contenders.values()), budget=budgets, games=games, seed=1)
     print(row("600 links", *(f"{pulls} pulls an arm" for pulls in LINK_PULLS)))

@@ -53,11 +53,13 @@ def test_the_error_curve_of_one_run_is_that_of_runs_told_each_horizon():
     rules = [APT(), SLR(), UCBE(1), CSAR()]
     options = {"games": 2_000, "seed": 42}
     curve = simulate(three_groups(), rules, budget=[40, 90, 200], replay=False, **options)
+    replayed = simulate(three_groups(), rules, budget=[40, 90, 200], **options)
     for h, budget in enumerate((40, 90, 200)):
         told = simulate(three_groups(), rules, budget=[budget], **options)
         same = (curve.wrong_games[:, h] == told.wrong_games[:, 0]).tolist()
         # Those that must know the horizon are told 200 throughout.
         assert same == [True, True, budget == 200, budget == 200]
+        assert replayed.wrong_games[:, h].tolist() == told.wrong_games[:, 0].tolist()
 
 
 # "Known to be optimal if all arms are equally difficult to classify" (Section 4, of even pulls).

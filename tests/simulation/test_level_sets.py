@@ -141,8 +141,12 @@ def test_a_problem_says_what_a_measurement_counts_for():
 
 
 def test_a_level_set_has_no_level_sets():
+    arms = Bandit(NORMAL, threshold=0.4, level=0.0).arms
+    for level in (None, 0.5):
+        with pytest.raises(ValueError, match="give the arms themselves"):
+            Bandit(arms, threshold=0.4, level=level)
     with pytest.raises(ValueError, match="already are a level set"):
-        assert Bandit(Bandit(NORMAL, threshold=0.4, level=0.0).arms, threshold=0.4, level=0.5).means
+        arms.above(0.5)
 
 
 def through_json(bandit):
@@ -349,7 +353,28 @@ def with_the_same_ties(game):
     return next(g for g in others if [RENUMBERED[i] for i in tie_order(24, g, 5)] == order)
 
 
-OTHERS = sorted(set(RULES) - {"uniform"})  # whose luck is not the arms'
+COMPARES = {"sar", "ucb1", "ucbe-best", "ugape"}  # means of arms: one bar for all
+OTHERS = sorted(set(RULES) - {"uniform"} - COMPARES)  # uniform's luck is not the arms'
+
+
+@pytest.mark.parametrize("name", sorted(COMPARES))
+def test_rules_that_compare_means_take_one_bar(name):
+    bandit = Bandit(Gaussian(CENTRES, sd=0.5), threshold=[0.5] * (len(CENTRES) - 1) + [0.25])
+    with pytest.raises(ValueError, match=f"{name} compares means of arms"):
+        play(bandit, RULES[name](), budget=50)
+
+
+def test_ugape_takes_one_precision():
+    bandit = Bandit(Bernoulli([0.2, 0.5]), threshold=0.4, precision=[0.1, 0.2])
+    with pytest.raises(ValueError, match="one precision"):
+        play(bandit, RULES["ugape"](), budget=50)
+    play(bandit, RULES["ugape"](precision=0.1), budget=50)
+
+
+@pytest.mark.parametrize("name", ["sar", "ugape"])
+def test_the_best_arms_must_leave_some_out(name):
+    with pytest.raises(ValueError, match="the best 2 of 2 arms: nothing to find"):
+        play(Bandit(Bernoulli([0.2, 0.5]), threshold=0.4), RULES[name](2.0), budget=50)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +383,7 @@ OTHERS = sorted(set(RULES) - {"uniform"})  # whose luck is not the arms'
     + [(name, "exponential") for name in OTHERS if name not in IN_A_RANGE],
 )
 def test_bars_go_with_their_arms_when_these_are_renumbered(name, kind):
-    rule = RULES[name](precision=0.05 if name == "ugape" else None)  # which takes one for all arms
+    rule = RULES[name]()
     scale = 1.0 if kind == "binary" else 3.0
 
     def pulled(order, bars, luck, game):

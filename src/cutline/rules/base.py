@@ -253,6 +253,15 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
     return list(inspect.signature(function).parameters)
 
 
+def one_threshold(rule: Rule, problem: Problem) -> None:
+    """Refuse thresholds that differ between arms, for a rule that compares means.
+
+    Sums on the whole line are counted from the arm's threshold, so means would be too.
+    """
+    if len(set(problem.threshold)) > 1:
+        raise ValueError(f"{rule.name} compares means of arms and takes one threshold for all")
+
+
 def wants(
     function: Callable[..., Any], known: Sequence[str], owner: str, hint: str = ""
 ) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 from cutline.core.theory import separating_gaps
-from cutline.rules.base import IndexRule
+from cutline.rules.base import IndexRule, one_threshold
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,10 @@ class BestUCBE(IndexRule):
             raise ValueError(f"c of UCB-E must be 0 or more, got {self.c!r}")
         if self.complexity is not None and self.complexity <= 0:
             raise ValueError(f"complexity of UCB-E must be above 0, got {self.complexity!r}")
+
+    def check(self, problem: Problem) -> None:
+        """Means are compared."""
+        one_threshold(self, problem)
 
     @staticmethod
     def formula(pulls: float, total: float, a: float) -> float:

@@ -3,8 +3,9 @@
 import math
 from dataclasses import dataclass
 
+from cutline.core.problem import Problem
 from cutline.core.tally import Floats
-from cutline.rules.base import Policy
+from cutline.rules.base import Policy, one_threshold
 
 
 def phase_pulls(phase: int, arms: int, budget: float) -> int:
@@ -21,35 +22,32 @@ def phase_pulls(phase: int, arms: int, budget: float) -> int:
     return math.ceil(max(budget - arms, 0.0) / (log * (arms + 1 - phase)))
 
 
-def close_one(pulls: Floats, total: Floats, memory: Floats, arms: int) -> None:
+def close_one(total: Floats, memory: Floats, arms: int) -> None:
     """Accept the best open arm or reject the worst, whichever is further from the edge.
 
-    ``memory[3]`` counts the arms still to be accepted; ``memory[4 + i]`` is 1 for an accepted arm,
-    -1 for a rejected one.
+    Open arms have equal pulls, so sums stand for means, and keep ties exact. ``memory[3]`` counts
+    the arms still to be accepted; ``memory[4 + i]`` is 1 for an accepted arm, -1 for a rejected.
     """
     best, worst, last_in, first_out = -1, -1, -1, -1
     left = int(memory[3])
     for i in range(arms):
         if memory[4 + i] != 0.0:
             continue
-        mean, rank = total[i] / pulls[i], 0
+        rank = 0
         for j in range(arms):  # the place of i among the open arms, the first of equals first
-            other = total[j] / pulls[j] if memory[4 + j] == 0.0 else -math.inf
-            if other > mean or (other == mean and j < i):
-                rank += 1
+            ahead = total[j] > total[i] or (total[j] == total[i] and j < i)
+            rank += 1 if memory[4 + j] == 0.0 and ahead else 0
         if rank == 0:
             best = i
         if rank == left - 1:
             last_in = i
         if rank == left:
             first_out = i
-        if worst < 0 or mean <= total[worst] / pulls[worst]:
+        if worst < 0 or total[i] <= total[worst]:
             worst = i
     accept = left > 0
     if last_in >= 0 and first_out >= 0:
-        up = total[best] / pulls[best] - total[first_out] / pulls[first_out]
-        down = total[last_in] / pulls[last_in] - total[worst] / pulls[worst]
-        accept = up > down
+        accept = total[best] - total[first_out] > total[last_in] - total[worst]
     if accept:
         memory[4 + best] = 1.0
         memory[3] -= 1.0
@@ -75,6 +73,12 @@ class SAR(Policy):
         if self.m < 1 or self.m != int(self.m):
             raise ValueError(f"m of SAR is a whole number of arms, at least 1, got {self.m!r}")
 
+    def check(self, problem: Problem) -> None:
+        """Means are compared; some arm must be left out."""
+        one_threshold(self, problem)
+        if self.m >= len(problem.arms):
+            raise ValueError(f"the best {self.m:g} of {len(problem.arms)} arms: nothing to find")
+
     def memory(self, arms: int) -> int:
         """The phase, its length, the arm to look at next, arms to accept; then a flag per arm."""
         return 4 + arms
@@ -93,7 +97,7 @@ class SAR(Policy):
             if memory[0] == 0.0:
                 memory[3] = m
             elif memory[0] < arms:
-                close_one(pulls, total, memory, arms)
+                close_one(total, memory, arms)
             if memory[0] >= arms - 1.0:
                 return -1
             memory[0] += 1.0

@@ -3,7 +3,8 @@
 import math
 from dataclasses import dataclass
 
-from cutline.rules.base import ClockedIndexRule
+from cutline.core.problem import Problem
+from cutline.rules.base import ClockedIndexRule, one_threshold
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class UCB1(ClockedIndexRule):
         super().__post_init__()
         if self.c < 0:
             raise ValueError(f"c of UCB1 must be 0 or more, got {self.c!r}")
+
+    def check(self, problem: Problem) -> None:
+        """Means are compared."""
+        one_threshold(self, problem)
 
     @staticmethod
     def formula(pulls: float, total: float, step: float, c: float) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 from cutline.core.theory import separating_gaps
-from cutline.rules.base import Policy
+from cutline.rules.base import Policy, one_threshold
 
 
 def nth_largest(values: Floats, n: int) -> float:
@@ -65,6 +65,14 @@ class UGapE(Policy):
         if self.c < 0:
             raise ValueError(f"c of UGapE must be 0 or more, got {self.c!r}")
 
+    def check(self, problem: Problem) -> None:
+        """Means are compared, with one precision; some arm must be left out."""
+        one_threshold(self, problem)
+        if len(set(problem.precision)) > 1 and self.precision is None:
+            raise ValueError("ugape takes one precision for all arms")
+        if self.m >= len(problem.arms):
+            raise ValueError(f"the best {self.m:g} of {len(problem.arms)} arms: nothing to find")
+
     def memory(self, arms: int) -> int:
         """The smallest B so far and a flag for each arm then in J; room for U and B."""
         return 1 + 3 * arms
@@ -116,8 +124,6 @@ class UGapE(Policy):
     ) -> Mapping[str, float]:
         """The exploration rate a for this horizon."""
         H = self.complexity
-        if self.m >= len(problem.arms):
-            raise ValueError(f"the best {self.m:g} of {len(problem.arms)} arms: nothing to find")
         if H is None:
             if means is None:
                 raise ValueError("UGapE must know the complexity: give UGapE(m, c, complexity=H)")

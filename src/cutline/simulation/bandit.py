@@ -49,6 +49,8 @@ class Bandit:
         names: Iterable[str] | None = None,
         truth: Sequence[int] | None = None,
     ) -> None:
+        if isinstance(arms, LevelSet):
+            raise ValueError("give the arms themselves, and their level with level=")
         problem = Problem(
             arms=len(arms) if names is None else names,
             threshold=threshold,

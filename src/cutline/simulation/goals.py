@@ -72,7 +72,10 @@ class TopArms(Goal):
 
     def most_wrong(self, bandit: Bandit) -> int:
         """How many arms can be wrong in one answer."""
-        return min(self.m, int(np.count_nonzero(self.truth(bandit) < 0)))
+        below, level, above = (int(np.sum(self.truth(bandit) == side)) for side in (-1, 0, 1))
+        named_level = min(self.m - min(self.m, below), level)
+        named_above = self.m - min(self.m, below) - named_level
+        return self.m - named_above - min(named_level, self.m - above)
 
 
 BEST_ARM = TopArms(1)
@@ -104,22 +107,27 @@ def top_judge(
     pulls_row, truth_row, lack_row = rows
 
     def judge(columns, width, memory, step, settings, merits):  # type: ignore[no-untyped-def]
-        regret = 0.0
+        regret, above = 0.0, 0
         for i in range(width):
             pulls = columns[pulls_row * width + i]
+            above += 1 if columns[truth_row * width + i] > 0.0 else 0
             regret += pulls * columns[lack_row * width + i]
             merits[i] = -np.inf
             if pulls > 0.0:
                 merits[i] = merit(columns, width, i, memory, step, settings)
-        wrong = 0.0
+        named_above, named_level = 0, 0
         for _ in range(m):
             best = 0
             for i in range(1, width):
                 if merits[i] > merits[best]:
                     best = i
-            if merits[best] == -np.inf or columns[truth_row * width + best] < 0.0:
-                wrong += 1.0
+            truth = columns[truth_row * width + best]
+            if merits[best] > -np.inf:
+                named_above += 1 if truth > 0.0 else 0
+                named_level += 1 if truth == 0.0 else 0
             merits[best] = -np.inf
+        # Equals at the edge are right as far as the places go that better arms leave.
+        wrong = float(m - named_above - min(named_level, m - above))
         return wrong, regret
 
     return judge
