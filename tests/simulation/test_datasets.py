@@ -142,7 +142,7 @@ def test_a_data_set_is_quick_to_load_and_loaded_once():
             start = time.perf_counter()
             dataset.__wrapped__(name)
             times.append(time.perf_counter() - start)
-        assert min(times) < 0.3
+        assert min(times) < 1.0  # a tenth of that where nothing else runs
         assert dataset(name) is dataset(name)
 
 

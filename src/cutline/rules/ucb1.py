@@ -18,7 +18,7 @@ class UCB1(ClockedIndexRule):
 
     >>> from cutline.core import Tally
     >>> round(UCB1().index(Tally(4, 2.0), threshold=0.0, step=10), 6)
-    -1.572984
+    -1.572983
     """
 
     name = "ucb1"
