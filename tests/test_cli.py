@@ -671,7 +671,7 @@ BAD = {
     "--level 1,2,3": "level must be one number or one per arm",
     "--level nan": "level must be a finite number",
     "--goal worst": "a goal is sides, best-arm or top:M",
-    "--goal top:0": "the best 0 of 2 arms leave nothing to find",
+    "--goal top:0": "m is a whole number of arms, at least 1, got 0",
     "--goal top:2": "the best 2 of 2 arms leave nothing to find",
     "--goal top:x": "a goal is sides, best-arm or top:M",
     "--goal best-arm --threshold 0.5,0.6": "one threshold for all arms",

@@ -329,7 +329,7 @@ def test_the_problem_of_the_best_arm():
     bandit = Bandit(Bernoulli([0.2, 0.9, 0.5]), threshold=0.9)
     problem = told(bandit, TopArms(1))["problem"]
     assert problem["complexity"] == best_arm_complexity(bandit.means)
-    assert problem["ordered_complexity"] == ordered_complexity([0.7, 0.4, 0.4])
+    assert problem["ordered_complexity"] == ordered_complexity([0.7, 0.4])
     assert [arm["gap"] for arm in problem["per_arm"]] == pytest.approx([0.7, 0, 0.4])
     assert [arm["share"] for arm in problem["per_arm"]] == [None] * 3
     assert problem["goal"] == "best-arm"

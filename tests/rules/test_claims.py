@@ -13,17 +13,21 @@ from cutline import (
     UCBE,
     Bandit,
     Bernoulli,
+    Exponential,
     Gaussian,
     GCLStar,
     Oracle,
+    Poisson,
     RoundRobin,
     Tally,
+    Uniform,
     geometric,
     play,
     simulate,
     three_groups,
 )
 from cutline.rules import RULES
+from cutline.simulation import EXPERIMENTS
 from cutline.simulation.exact import gaussian_correct, static_error
 
 # "Our algorithm can be stopped at any time" (Section 2.4).
@@ -38,7 +42,9 @@ def test_which_rules_can_be_stopped_at_any_time():
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_game_of_a_rule_that_is_not_told_the_horizon_is_the_start_of_a_longer_one(name):
-    coins = Bandit(Bernoulli([0.2, 0.45, 0.6, 0.7, 0.9]), threshold=0.5, precision=0.1)
+    of = {"slr-poisson": Poisson, "slr-exponential": Exponential, "slr-gaussian": Gaussian}
+    arms = of.get(name, Bernoulli)([0.2, 0.45, 0.6, 0.7, 0.9])
+    coins = Bandit(arms, threshold=0.5, precision=0.1)
     rule = RULES[name]()
     starts = []
     for game in range(5):
@@ -226,3 +232,17 @@ def test_apt_and_gcl_differ_where_a_mean_lies_above_the_threshold():
                 assert apt.arms[5] != lucky
                 return
     pytest.fail("no game starts with one arm above the threshold and another nearer to it")
+
+
+# "May only be outperformed by methods that have access to the underlying problem complexity", and
+# CSAR is sub-optimal (Sections 4 and 2.4).
+
+
+@pytest.mark.parametrize("name", ["three-groups", "arithmetic", "geometric"])
+def test_no_rule_without_the_complexity_errs_less_than_apt(name):
+    bandit = EXPERIMENTS[name](False)
+    rules = [APT(), CSAR(), Uniform(), RoundRobin()]
+    result = simulate(bandit, rules, budget=[100, 300], games=4_000, seed=48)
+    for other in ("csar", "uniform", "round-robin"):
+        for horizon in (100, 300):
+            assert result.difference(other, "apt", horizon=horizon, level=0.999).low > 0

@@ -8,6 +8,7 @@ import pytest
 from cutline import (
     APT,
     CSAR,
+    SLR,
     SLRD,
     UCBE,
     Bandit,
@@ -56,7 +57,7 @@ def test_known_indices(n, s, tau, eps, apt, ucbe, slr):
     assert APT().index(tally, **at) == pytest.approx(apt, abs=1e-10)
     # The published values leave out the precision, which is the same for all arms there.
     assert UCBE().index(tally, **at, a=3.0) == pytest.approx(ucbe + eps, abs=1e-10)
-    assert SLRD().index(tally, **at, arms=10, step=0, width=1.0) == pytest.approx(slr, abs=1e-10)
+    assert SLR().index(tally, **at, width=1.0) == pytest.approx(slr, abs=1e-10)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from cutline import (
     Recorded,
     Rewards,
     Tally,
+    parse_rule,
     play,
     simulate,
 )
@@ -54,10 +55,11 @@ KNOWN = [
 def test_known_indices(n, s, tau, eps, index):
     assert coin(n, s, tau, eps) == pytest.approx(index, abs=1e-10)
     # Beneath its floor, sqrt(t) - K/2, SLR-D is something else; above it, the same.
-    known = {"threshold": tau, "precision": eps, "arms": 10, "width": 1.0}
-    assert SLRD().index(Tally(n, s), step=0, **known) == coin(n, s, tau, eps)
-    assert SLRD().index(Tally(n, s), step=(n + 5) ** 2, **known) == coin(n, s, tau, eps)
-    assert SLRD().index(Tally(n, s), step=(n + 6) ** 2, **known) == -1.0
+    ratio = SLRD.learn(min(s, 1.0), n - 1.0, s - min(s, 1.0), tau, eps, 1.0)  # the last pull
+    assert ratio == coin(n, s, tau, eps)
+    assert SLRD.formula(n, ratio, arms=10, step=0) == ratio
+    assert SLRD.formula(n, ratio, arms=10, step=(n + 5) ** 2) == ratio
+    assert SLRD.formula(n, ratio, arms=10, step=(n + 6) ** 2) == -1.0
 
 
 @pytest.mark.parametrize("eps", [0.0, 0.02, 0.3])
@@ -311,3 +313,9 @@ NORMAL = Bandit(Gaussian([0.1, 0.4, 0.6, 1.2], sd=[0.5, 1.0, 0.3, 2.0]), thresho
 )  # fmt: skip
 def test_what_is_true_of_every_rule(rule, bandit):
     check_rule(rule, bandit)
+
+
+@pytest.mark.parametrize("name", ["slr-poisson", "slr-exponential", "slr-gaussian"])
+def test_the_rule_of_a_family_refuses_others(name):
+    with pytest.raises(ValueError, match=f"{name} is for .* rewards, these are binary"):
+        play(Bandit(Bernoulli([0.2, 0.7]), threshold=0.5), parse_rule(name), budget=10)

@@ -23,10 +23,9 @@ from cutline.core.theory import (
     theorem_2,
     theorem_3,
     theorem_4,
-    top_m_gaps,
 )
 from cutline.figures.tables import Curve, Row, error_curves, error_label, regret_curves, result_rows
-from cutline.simulation.arms import Exponential, Gaussian, Poisson
+from cutline.simulation.arms import Exponential, Gaussian, Poisson, Recorded
 from cutline.simulation.arms.level_set import LevelSet
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.goals import Goal, TopArms
@@ -250,8 +249,9 @@ def _from_bound(bound: Bound, rule: str | None) -> Statement:
 def _no_scale(bandit: Bandit) -> str | None:
     """Why the bounds with a noise scale say nothing, if so."""
     if bandit.noise_scale is None:
-        kind = bandit.problem.rewards.kind
-        return f"the bounds with a noise scale R are left out: {kind} rewards have none"
+        kind, recorded = bandit.problem.rewards.kind, isinstance(bandit.arms, Recorded)
+        what = f"recorded {kind} rewards" if recorded else f"{kind} rewards"
+        return f"the bounds with a noise scale R are left out: {what} have none"
     if bandit.noise_scale == 0:
         return "the bounds with a noise scale R are left out: there is no noise"
     return None
@@ -301,12 +301,16 @@ def _value(statement: Statement, budget: int) -> Row:
     }
 
 
+def _H_2(gaps: Floats) -> float:
+    return ordered_complexity(gaps) if gaps.size else 0.0
+
+
 def facts(bandit: Bandit, goal: Goal) -> Row:
     """What the bounds know of a problem: its size, complexity, noise, and every arm."""
     problem, means, best = bandit.problem, bandit.means, goal == TopArms(1)
     gaps, right = bandit.gaps(), goal.truth(bandit)
     if best:  # the threshold is the highest mean, so its own arm has no gap
-        H, H_2 = best_arm_complexity(means), ordered_complexity(top_m_gaps(means, 1))
+        H, H_2 = best_arm_complexity(means), _H_2(best_arm_gaps(means))
     else:
         H, H_2 = bandit.complexity(), ordered_complexity(problem.gaps(means, precision=0))
     shares = None if np.any(gaps == 0) else static_shares(gaps).tolist()

@@ -101,7 +101,7 @@ class Rule:
         known = {
             **{name: value + 0.0 * tau for name, value in rule.settings(problem, 0, None).items()},
             **{"pulls": tallies.pulls, "total": tallies.total, "squares": tallies.squares},
-            **{"tau": tau, "eps": eps, **tallies.kept},
+            **{"tau": tau, "eps": eps, "arms": len(tau) + 0.0 * tau, **tallies.kept},
         }
         rows = zip(*(known[name].tolist() for name in parameter_names(estimate)), strict=True)
         seen = tallies.pulls > 0
@@ -124,7 +124,7 @@ class Rule:
         """
         if self.needs_horizon is not None:
             return not self.needs_horizon
-        functions = [self.body, getattr(type(self), "learn", None), self.own_estimate]
+        functions = [self.body, getattr(type(self), "learn", None), self.own_estimate, self.merit]
         asked = [name for f in functions if f is not None for name in parameter_names(f)]
         return "budget" not in asked and type(self).settings is Rule.settings
 
@@ -256,9 +256,10 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 def one_threshold(rule: Rule, problem: Problem) -> None:
     """Refuse thresholds that differ between arms, for a rule that compares means.
 
-    Sums on the whole line are counted from the arm's threshold, so means would be too.
+    Sums on the whole line are counted from the arm's threshold, so means would be too; others are
+    counted from the lower end of the range, and thresholds may differ.
     """
-    if len(set(problem.threshold)) > 1:
+    if len(set(problem.origins.tolist())) > 1:
         raise ValueError(f"{rule.name} compares means of arms and takes one threshold for all")
 
 

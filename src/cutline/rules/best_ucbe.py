@@ -43,8 +43,10 @@ class BestUCBE(IndexRule):
             raise ValueError(f"complexity of UCB-E must be above 0, got {self.complexity!r}")
 
     def check(self, problem: Problem) -> None:
-        """Means are compared."""
+        """Means are compared, of two arms or more."""
         one_threshold(self, problem)
+        if len(problem.arms) < 2:
+            raise ValueError("the best of 1 arm: nothing to find")
 
     @staticmethod
     def formula(pulls: float, total: float, a: float) -> float:

@@ -81,6 +81,10 @@ class PoissonSLR(IndexRule):
 
     name = "slr-poisson"
 
+    def check(self, problem: Problem) -> None:
+        """Counts."""
+        _only("poisson", self, problem)
+
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float) -> float:
         """Sums are counted from 0; beyond an edge at 0 or below there is no mean."""
@@ -102,6 +106,10 @@ class ExponentialSLR(IndexRule):
     """
 
     name = "slr-exponential"
+
+    def check(self, problem: Problem) -> None:
+        """Waiting times."""
+        _only("exponential", self, problem)
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float) -> float:
@@ -125,6 +133,10 @@ class GaussianSLR(IndexRule):
     """
 
     name = "slr-gaussian"
+
+    def check(self, problem: Problem) -> None:
+        """Normal rewards."""
+        _only("gaussian", self, problem)
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float) -> float:
@@ -167,15 +179,14 @@ class SLRD(ClockedIndexRule):
     The arm with the fewest pulls goes first while it has less than sqrt(t) - K/2 of them, so no arm
     is locked out by one extreme sample. Because of that floor the index depends on the step.
 
-    >>> from cutline.core import Tally
-    >>> known = {"threshold": 0.5, "precision": 0.1, "arms": 10, "width": 1.0}
-    >>> round(SLRD().index(Tally(20, 13.0), step=20, **known), 10)
-    2.5386261
-    >>> SLRD().index(Tally(20, 13.0), step=1000, **known) < 0
+    >>> SLRD.formula(pulls=20.0, ratio=2.5, arms=10.0, step=20.0)
+    2.5
+    >>> SLRD.formula(pulls=20.0, ratio=2.5, arms=10.0, step=1000.0) < 0
     True
     """
 
     name = "slr-d"
+    keeps: ClassVar[tuple[str, ...]] = ("ratio",)
     needs_horizon: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
@@ -190,19 +201,27 @@ class SLRD(ClockedIndexRule):
         return {"width": _width(problem)}
 
     @staticmethod
-    def formula(
-        pulls: float, total: float, tau: float, eps: float, arms: float, step: float, width: float
+    def learn(
+        reward: float, pulls: float, total: float, tau: float, eps: float, width: float
     ) -> float:
+        """The likelihood ratio, kept: it changes with a pull of the arm alone."""
+        return coin_ratio(pulls + 1.0, total + reward, tau, eps, width)
+
+    @staticmethod
+    def formula(pulls: float, ratio: float, arms: float, step: float) -> float:
         """The likelihood ratio, or fewest pulls first where the floor is not reached."""
         floor = math.sqrt(step) - arms / 2.0
-        if pulls < floor:
-            return pulls - floor
-        return coin_ratio(pulls, total, tau, eps, width)
+        return pulls - floor if pulls < floor else ratio
 
 
 def _width(problem: Problem) -> float:
     low, high = problem.rewards.low, problem.rewards.high
     return 1.0 if low is None or high is None else high - low
+
+
+def _only(kind: str, rule: Rule, problem: Problem) -> None:
+    if problem.rewards.kind != kind:
+        raise ValueError(f"{rule.name} is for {kind} rewards, these are {problem.rewards.kind}")
 
 
 def _refuse_heavy(name: str, problem: Problem) -> None:

@@ -53,4 +53,9 @@ class UCBE(IndexRule):
                     "UCBE must know the complexity H of the problem: give UCBE(c, complexity=H)"
                 )
             H = problem.complexity(means, self.precision)
+            if math.isinf(H):
+                raise ValueError(
+                    "UCBE cannot work where a mean is its threshold and the precision 0: the "
+                    "complexity is infinite. For the best arm there is ucbe-best"
+                )
         return {"a": self.c * max(budget - len(problem.arms), 0) / H}

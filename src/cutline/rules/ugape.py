@@ -64,6 +64,8 @@ class UGapE(Policy):
             raise ValueError(f"m of UGapE is a whole number of arms, at least 1, got {self.m!r}")
         if self.c < 0:
             raise ValueError(f"c of UGapE must be 0 or more, got {self.c!r}")
+        if self.complexity is not None and self.complexity <= 0:
+            raise ValueError(f"complexity of UGapE must be above 0, got {self.complexity!r}")
 
     def check(self, problem: Problem) -> None:
         """Means are compared, with one precision; some arm must be left out."""

@@ -60,7 +60,11 @@ class Bandit:
         )
         if len(problem.arms) != len(arms):
             raise ValueError(f"there are {len(arms)} arms and {len(problem.arms)} names")
-        if truth is not None and (len(truth) != len(arms) or not set(truth) <= {-1, 0, 1}):
+        if truth is not None and (
+            len(truth) != len(arms)
+            or not set(truth) <= {-1, 0, 1}
+            or any(isinstance(side, bool | np.bool_) for side in truth)
+        ):
             raise ValueError("truth holds 1 (above), -1 (below) or 0 (either) for every arm")
         if problem.level is not None:
             arms = LevelSet(arms, problem.level)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cutline.core.tally import Floats
+from cutline.core.theory.complexity import slack
 from cutline.simulation.bandit import Bandit
 
 
@@ -49,6 +50,10 @@ class TopArms(Goal):
 
     m: int = 1
 
+    def __post_init__(self) -> None:
+        if isinstance(self.m, bool) or not isinstance(self.m, int) or self.m < 1:
+            raise ValueError(f"m is a whole number of arms, at least 1, got {self.m!r}")
+
     @property
     def spec(self) -> str:
         """The goal as a command line writes it."""
@@ -60,22 +65,23 @@ class TopArms(Goal):
             raise ValueError(f"the best {self.m} of {len(bandit.arms)} arms leave nothing to find")
         if len(set(bandit.problem.threshold)) > 1:
             raise ValueError("the best arms are found with one threshold for all arms")
+        if bandit.given_truth is not None:
+            raise ValueError("the best arms follow from the means; a given truth is about sides")
 
     def truth(self, bandit: Bandit) -> Floats:
         """1 for arms that must be named, -1 for those that must not, 0 for equals at the edge."""
-        last = np.sort(bandit.means)[-self.m]
-        above, level = bandit.means > last, bandit.means == last
+        means = bandit.means
+        last = np.sort(means)[-self.m]
+        level = np.abs(means - last) <= slack(means)
+        above, below = (means > last) & ~level, (means < last) & ~level
         if np.count_nonzero(above | level) == self.m:
             above = above | level
-        truth: Floats = above.astype(np.float64) - (bandit.means < last)
+        truth: Floats = above.astype(np.float64) - below
         return truth
 
     def most_wrong(self, bandit: Bandit) -> int:
         """How many arms can be wrong in one answer."""
-        below, level, above = (int(np.sum(self.truth(bandit) == side)) for side in (-1, 0, 1))
-        named_level = min(self.m - min(self.m, below), level)
-        named_above = self.m - min(self.m, below) - named_level
-        return self.m - named_above - min(named_level, self.m - above)
+        return self.m  # an arm never seen is not named
 
 
 BEST_ARM = TopArms(1)

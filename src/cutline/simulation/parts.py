@@ -17,7 +17,7 @@ import numpy as np
 from cutline.core.chance import REWARD, uniform
 from cutline.core.chance import chance as chance_of
 from cutline.core.tally import Floats
-from cutline.rules.base import TALLY, IndexRule, Policy, Rule, parameter_names, wants
+from cutline.rules.base import TALLY, IndexRule, Policy, Rule, most_pulled, parameter_names, wants
 from cutline.simulation.arms import Arms
 from cutline.simulation.arms.level_set import LevelSet
 from cutline.simulation.bandit import Bandit
@@ -108,7 +108,8 @@ def assemble(rule: Rule, bandit: Bandit, goal: Goal) -> Parts:
     rule.check(bandit.problem)
     goal.check(bandit)
     own = _settings(rule, bandit, budget=len(bandit.problem.arms))
-    clash = set(rule.keeps) & set(own) | (set(own) | set(rule.keeps)) & set(TALLY)
+    taken = {*TALLY, "truth", "arm", "lack"}
+    clash = set(rule.keeps) & set(own) | (set(own) | set(rule.keeps)) & taken
     if clash:
         raise TypeError(f"{type(rule).__name__} uses the name {clash.pop()!r} twice")
     body = rule.body
@@ -125,8 +126,16 @@ def assemble(rule: Rule, bandit: Bandit, goal: Goal) -> Parts:
         named = named + wants(learn, ("reward", *known), f"{owner}.learn")
     estimate = rule.own_estimate
     if estimate is not None:
-        named = named + wants(estimate, (*TALLY, *own, *rule.keeps), f"{owner}.estimate")
+        lasting = [name for name in own if name != "budget"]  # an answer may come at any time
+        named = named + wants(estimate, (*TALLY, *lasting, *rule.keeps), f"{owner}.estimate")
+    if isinstance(rule, Policy):
+        for name in ("estimate", "learn"):
+            if hasattr(type(rule), name):
+                raise TypeError(f"{owner} is a Policy, which takes no {name}: see memory")
     if isinstance(goal, TopArms):
+        names = getattr(rule, "m", goal.m)
+        if names != goal.m:
+            raise ValueError(f"{rule.spec} names {names:g} of the arms, and the goal is {goal.m}")
         named = named + wants(rule.merit, (*known, "place", "m"), f"{owner}.merit")
     settings = tuple(name for name in own if name in named)
 
@@ -250,11 +259,14 @@ def _merit_part(
     layout: Layout, settings: tuple[str, ...], rule: Rule, m: int
 ) -> Callable[..., float]:
     argument = _over_arms if isinstance(rule, Policy) else _argument
-    called = ", ".join(argument(layout, settings, name) for name in parameter_names(rule.merit))
+    merit = rule.merit
+    if m > 1 and merit is most_pulled and rule.own_estimate is not None:
+        merit = rule.own_estimate  # several arms are named by mean, or what stands for it
+    called = ", ".join(argument(layout, settings, name) for name in parameter_names(merit))
     return _write(
         f"def part(columns, width, place, memory, step, settings):\n    i = place\n"
         f"    return merit({called})\n",
-        merit=rule.merit,
+        merit=merit,
         m=m,
     )
 

@@ -18,7 +18,7 @@ from cutline.simulation.bandit import Bandit
 from cutline.simulation.goals import Goal, TopArms, parse_goal
 from cutline.simulation.reach import digest
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -275,9 +275,10 @@ class Result:
         values = json.loads(Path(path).read_text())
         if not isinstance(values, dict) or "wrong_games" not in values:
             raise ValueError(f"{path} is not a result of a simulation")
-        if values["format"] > FORMAT:
+        if values["format"] != FORMAT:
             raise ValueError(
-                f"{path} was written by cutline {values['version']}, which is newer than this one"
+                f"{path} has format {values['format']} (cutline {values['version']}), this cutline "
+                f"reads format {FORMAT}: simulate again"
             )
         rules = values["rules"]
         counts: dict[str, Any] = {name: np.array(values[name], np.int64) for name in _COUNTS}
@@ -326,7 +327,7 @@ def _code(rule: Rule) -> str:
         getattr(type(rule), "learn", None),
         rule.own_estimate,
         rule.merit,
-        type(rule).settings,
+        *(getattr(type(rule), name, None) for name in ("settings", "start", "on", "memory")),
     )
     return " ".join(
         digest(function, of_compiler=False) for function in functions if function is not None

@@ -13,7 +13,7 @@ from cutline.core.tally import Ints
 from cutline.rules.base import IndexRule, Rule
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.engine import Player, orders
-from cutline.simulation.goals import SIDES, Goal
+from cutline.simulation.goals import SIDES, Goal, parse_goal
 from cutline.simulation.kernels import BUNDLE, LANES
 from cutline.simulation.result import Result
 
@@ -37,7 +37,7 @@ def simulate(
     *,
     budget: int | Sequence[int],
     games: int,
-    goal: Goal = SIDES,
+    goal: Goal | str = SIDES,
     seed: int = 0,
     first_game: int = 0,
     horizons: Sequence[int] | None = None,
@@ -55,7 +55,7 @@ def simulate(
         the horizon, or a list of horizons
     ``goal``
         what a game is judged by: the sides of the arms, or ``TopArms(m)``, the m best arms by name
-        (then the result holds the pseudo-regret too)
+        (then the result holds the pseudo-regret too); also as a command line writes it
     ``horizons``
         where errors are counted: by default at the budgets if a list is given; else at every step
         up to the budget (1,000 of them at most), or at 25 steps when some rule must be replayed
@@ -83,6 +83,7 @@ def simulate(
     steps = _horizons(bandit, rules, budget, horizons, replay)
     check_games(games, first_game, chunk, threads)
     seed_key(seed)  # refuses a bad seed before anything is compiled
+    goal = parse_goal(goal) if isinstance(goal, str) else goal
     plans = [_plan(rule, bandit, goal, steps, replay) for rule in rules]
     result = Result.empty(bandit, rules, goal=goal, horizons=steps, seed=seed, replay=replay)
     workers = threads or _cores()

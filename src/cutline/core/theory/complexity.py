@@ -25,6 +25,11 @@ def ordered_complexity(gaps: Numbers) -> float:
     return float(np.max(np.arange(1, len(ascending) + 1) * ascending**-2.0))
 
 
+def slack(means: Numbers) -> float:
+    """How far apart means may be and count as equal: 0.1 + 0.2 in binary is not quite 0.3."""
+    return 1e-12 * max(1.0, float(np.max(np.abs(means))))
+
+
 def best_arm_gaps(means: Numbers) -> Floats:
     """How far below the best mean the arms are that do not reach it; the best have no gap.
 
@@ -33,7 +38,7 @@ def best_arm_gaps(means: Numbers) -> Floats:
     """
     mu = finite("means", means)
     best = float(np.max(mu))
-    gaps: Floats = best - mu[mu != best]
+    gaps: Floats = best - mu[mu < best - slack(mu)]
     return gaps
 
 
@@ -71,10 +76,10 @@ def separating_gaps(means: Numbers, m: int) -> Floats:
     array([0.4, 0.4, 0.4])
     """
     gaps = top_m_gaps(means, m)
-    apart = gaps[gaps > 0]
+    apart = gaps[gaps > slack(means)]
     if not apart.size:
         raise ValueError("all arms have the same mean: none is better than another")
-    return np.where(gaps > 0, gaps, np.min(apart))
+    return np.maximum(gaps, np.min(apart))
 
 
 def top_m_threshold(means: Numbers, m: int) -> float:

@@ -20,7 +20,7 @@ from cutline.core.theory.checks import (
 
 
 def theorem_1(
-    complexity: float, *, arms: int, noise_scale: float | None = 1.0, printed: bool = False
+    complexity: float, *, arms: int, noise_scale: float | None, printed: bool = False
 ) -> Bound:
     r"""Theorem 1: on some problem of a small family any algorithm errs at least so often.
 
