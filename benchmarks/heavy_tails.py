@@ -1,6 +1,6 @@
 """What robust estimates gain and cost: the error of APT and its kin on heavy-tailed arms.
 
-    .venv/bin/python benchmarks/heavy_tails.py             some four minutes on two cores
+    .venv/bin/python benchmarks/heavy_tails.py             two to four minutes on two cores
     .venv/bin/python benchmarks/heavy_tails.py --games 10000
 
 Ten arms with means 0.4 to 0.8 and 1.2 to 1.6 are held against the threshold 1, precision 0.1: the

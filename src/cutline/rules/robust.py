@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from cutline.core.logarithm import log_positive
+from cutline.core.logarithm import log_unit
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 from cutline.rules.base import IndexRule
@@ -61,11 +61,11 @@ class ClippedAPT(IndexRule):
     >>> rule = ClippedAPT(width=2.0, spread=1.0)
     >>> known = {"tau": 0.0, "width": 2.0, "size": 1.0, "apart": 0.0, "drop": 0.0}
     >>> rule.learn(reward=9.0, pulls=3.0, clipped=1.5, top=0.0, roots=0.0, **known)  # 2 sqrt(4)
-    (5.5, 0.0, 3.0)
+    (5.5, 0.0, 3.0, 5.5)
     """
 
     name = "apt-clipped"
-    keeps: ClassVar[tuple[str, ...]] = ("clipped", "top", "roots")
+    keeps: ClassVar[tuple[str, ...]] = ("clipped", "top", "roots", "whole")
     needs_horizon: ClassVar[bool] = False
 
     width: float = 2.0
@@ -92,7 +92,7 @@ class ClippedAPT(IndexRule):
     def learn(
         reward: float, pulls: float, clipped: float, top: float, roots: float,
         tau: float, width: float, size: float, apart: float, drop: float,
-    ) -> tuple[float, float, float]:  # fmt: skip
+    ) -> tuple[float, float, float, float]:  # fmt: skip
         """Keep the largest apart; add the other, clipped, and the root of its size."""
         y = reward - tau
         is_top = apart * abs(y) > abs(top)
@@ -101,26 +101,18 @@ class ClippedAPT(IndexRule):
         roots += math.sqrt(abs(other))
         cut = cut_at(pulls + 1.0, largest, roots, width, size, apart)
         beyond = (1.0 - drop) * min(max(other, -cut), cut)
-        return clipped + (other if abs(other) <= cut else beyond), largest, roots
+        clipped += other if abs(other) <= cut else beyond
+        return clipped, largest, roots, clipped + min(max(largest, -cut), cut)
 
     @staticmethod
-    def estimate(
-        pulls: float, clipped: float, top: float, roots: float,
-        tau: float, width: float, size: float, apart: float,
-    ) -> float:  # fmt: skip
+    def estimate(pulls: float, whole: float, tau: float) -> float:
         """The truncated mean."""
-        n = max(pulls, 1.0)
-        cut = cut_at(n, top, roots, width, size, apart)
-        return tau + (clipped + min(max(top, -cut), cut)) / n
+        return tau + whole / max(pulls, 1.0)
 
     @staticmethod
-    def formula(
-        pulls: float, clipped: float, top: float, roots: float,
-        eps: float, width: float, size: float, apart: float,
-    ) -> float:  # fmt: skip
+    def formula(pulls: float, whole: float, eps: float) -> float:
         """APT's index with the truncated mean."""
-        cut = cut_at(pulls, top, roots, width, size, apart)
-        return (abs(clipped + min(max(top, -cut), cut)) + pulls * eps) / math.sqrt(pulls)
+        return (abs(whole) + pulls * eps) / math.sqrt(pulls)
 
 
 def soft_cut(y: float, cut: float) -> float:
@@ -130,9 +122,9 @@ def soft_cut(y: float, cut: float) -> float:
     (5.1298987149, -5.1298987149)
     """
     z = min(abs(y) / cut, 1e9)
-    part = cut * log_positive(1.0 + z + 0.5 * z * z)
+    part = cut * log_unit(1.0 / (1.0 + z + 0.5 * z * z))
     mirrored = -part
-    return part if y >= 0.0 else mirrored
+    return mirrored if y >= 0.0 else part
 
 
 @dataclass(frozen=True)
@@ -154,13 +146,13 @@ class CatoniAPT(IndexRule):
     better on symmetric tails, while Pareto rewards of shape 1.5 take a third more pulls.
 
     >>> rule = CatoniAPT(width=0.5, spread=1.0)
-    >>> score, _, _ = rule.learn(4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 1.0, 0.0)
+    >>> score, _, _, _ = rule.learn(4.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 1.0, 0.0)
     >>> round(score, 10)  # ln(1 + 8 + 32) / 2
     1.8567860334
     """
 
     name = "apt-catoni"
-    keeps: ClassVar[tuple[str, ...]] = ("score", "top", "roots")
+    keeps: ClassVar[tuple[str, ...]] = ("score", "top", "roots", "whole")
     needs_horizon: ClassVar[bool] = False
 
     width: float = 0.5
@@ -181,7 +173,7 @@ class CatoniAPT(IndexRule):
     def learn(
         reward: float, pulls: float, score: float, top: float, roots: float,
         tau: float, width: float, size: float, apart: float,
-    ) -> tuple[float, float, float]:  # fmt: skip
+    ) -> tuple[float, float, float, float]:  # fmt: skip
         """Keep the largest apart; add the other's part of the score, and the root of its size."""
         y = reward - tau
         is_top = apart * abs(y) > abs(top)
@@ -189,25 +181,18 @@ class CatoniAPT(IndexRule):
         other = top if is_top else y
         roots += math.sqrt(abs(other))
         cut = cut_at(pulls + 1.0, largest, roots, width, size, apart)
-        return score + soft_cut(other, cut), largest, roots
+        score += soft_cut(other, cut)
+        return score, largest, roots, score + soft_cut(largest, cut)
 
     @staticmethod
-    def estimate(
-        pulls: float, score: float, top: float, roots: float,
-        tau: float, width: float, size: float, apart: float,
-    ) -> float:  # fmt: skip
+    def estimate(pulls: float, whole: float, tau: float) -> float:
         """The threshold plus the mean score, on the side of Catoni's root."""
-        n = max(pulls, 1.0)
-        return tau + (score + soft_cut(top, cut_at(n, top, roots, width, size, apart))) / n
+        return tau + whole / max(pulls, 1.0)
 
     @staticmethod
-    def formula(
-        pulls: float, score: float, top: float, roots: float,
-        eps: float, width: float, size: float, apart: float,
-    ) -> float:  # fmt: skip
+    def formula(pulls: float, whole: float, eps: float) -> float:
         """APT's index with Catoni's estimate."""
-        score += soft_cut(top, cut_at(pulls, top, roots, width, size, apart))
-        return (abs(score) + pulls * eps) / math.sqrt(pulls)
+        return (abs(whole) + pulls * eps) / math.sqrt(pulls)
 
 
 def _known(spread: float | None) -> dict[str, float]:
@@ -251,21 +236,24 @@ def median_of_means(
     pulls: float, b0: float, b1: float, b2: float, b3: float, b4: float,
     b5: float, b6: float, b7: float, b8: float, blocks: float,
 ) -> float:  # fmt: skip
-    """The median of the blocks' means; blocks that are not used stand at both ends in turn."""
+    """The median of the blocks' means, where a block with fewer than two rewards counts as 0.
+
+    Blocks that are not used stand at both ends in turn.
+    """
     whole = math.floor(pulls / blocks)
     extra = pulls - blocks * whole  # blocks with one more
-    few = max(whole, 1.0)
-    more = whole + 1.0
+    few = 1.0 / whole if whole >= 2.0 else 0.0
+    more = 1.0 / (whole + 1.0) if whole >= 1.0 else 0.0
     return median_of_nine(
-        b0 / (more if extra > 0.0 else few),
-        b1 / (more if extra > 1.0 else few),
-        b2 / (more if extra > 2.0 else few),
-        b3 / (more if extra > 3.0 else few) if blocks > 3.0 else -1e300,
-        b4 / (more if extra > 4.0 else few) if blocks > 4.0 else 1e300,
-        b5 / (more if extra > 5.0 else few) if blocks > 5.0 else -1e300,
-        b6 / (more if extra > 6.0 else few) if blocks > 6.0 else 1e300,
-        b7 / (more if extra > 7.0 else few) if blocks > 7.0 else -1e300,
-        b8 / (more if extra > 8.0 else few) if blocks > 8.0 else 1e300,
+        b0 * (more if extra > 0.0 else few),
+        b1 * (more if extra > 1.0 else few),
+        b2 * (more if extra > 2.0 else few),
+        b3 * (more if extra > 3.0 else few) if blocks > 3.0 else -1e300,
+        b4 * (more if extra > 4.0 else few) if blocks > 4.0 else 1e300,
+        b5 * (more if extra > 5.0 else few) if blocks > 5.0 else -1e300,
+        b6 * (more if extra > 6.0 else few) if blocks > 6.0 else 1e300,
+        b7 * (more if extra > 7.0 else few) if blocks > 7.0 else -1e300,
+        b8 * (more if extra > 8.0 else few) if blocks > 8.0 else 1e300,
     )
 
 
@@ -273,9 +261,10 @@ def median_of_means(
 class MedianAPT(IndexRule):
     """APT with the median of means (Alon, Matias and Szegedy 1996): rewards go to blocks in turn.
 
-    ``blocks`` is an odd number up to 9. A block without a reward stands at the threshold: an arm
-    looks undecided, and is pulled again, until most of its blocks have spoken. The answer goes by
-    the mean until all have. More blocks bear more wild rewards, and cost more on tame ones.
+    ``blocks`` is an odd number up to 9, for which there is room. A block counts from its second
+    reward on, so blocks are at most half of an arm's pulls; until then it stands at the threshold:
+    an arm looks undecided, and is pulled again, until most of its blocks have spoken. The answer
+    goes by the mean until all have. More blocks bear more wild rewards, and cost more on tame ones.
 
     >>> rule = MedianAPT(3)
     >>> known = {"pulls": 6.0, "total": 93.0, "tau": 0.0, "blocks": 3.0}
@@ -292,7 +281,10 @@ class MedianAPT(IndexRule):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.blocks not in (3.0, 5.0, 7.0, 9.0):
-            raise ValueError(f"blocks must be 3, 5, 7 or 9, got {self.blocks!r}")
+            raise ValueError(
+                f"blocks must be 3, 5, 7 or 9, got {self.blocks!r}: a median needs an odd number, "
+                "and an arm keeps room for 9"
+            )
 
     @staticmethod
     def learn(
@@ -319,10 +311,10 @@ class MedianAPT(IndexRule):
         pulls: float, total: float, b0: float, b1: float, b2: float, b3: float, b4: float,
         b5: float, b6: float, b7: float, b8: float, blocks: float, tau: float,
     ) -> float:  # fmt: skip
-        """The median of means; the mean while a block is empty."""
+        """The median of means; the mean while a block has fewer than two rewards."""
         middle = tau + median_of_means(pulls, b0, b1, b2, b3, b4, b5, b6, b7, b8, blocks)
         mean = total / max(pulls, 1.0)
-        return middle if pulls >= blocks else mean
+        return middle if pulls >= 2.0 * blocks else mean
 
     @staticmethod
     def formula(
