@@ -21,8 +21,9 @@ import cutline.figures.theory
 from cutline import APT, CSAR, Bandit, Bernoulli, Gaussian, TopArms, dataset, simulate, three_groups
 from cutline.cli import main
 from cutline.core.theory import corollary_2, csar_bound, kl_lower_bound, theorem_1, theorem_4
+from cutline.figures.statements import Theory
 from cutline.figures.tables import result_rows, theory_csv, theory_json, theory_table
-from cutline.figures.theory import Theory, report
+from cutline.figures.theory import report
 from cutline.simulation import EXPERIMENTS
 from cutline.simulation.goals import SIDES
 

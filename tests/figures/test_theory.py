@@ -39,11 +39,12 @@ from cutline.core.theory import (
     theorem_3,
     theorem_4,
 )
+from cutline.figures.statements import Theory
 from cutline.figures.tables import error_curves, regret_curves, result_rows
 from cutline.figures.tables import theory_csv as as_csv
 from cutline.figures.tables import theory_json as as_json
 from cutline.figures.tables import theory_table as as_table
-from cutline.figures.theory import Theory, along, panels, report, spaced
+from cutline.figures.theory import along, panels, report, spaced
 from cutline.simulation.goals import SIDES
 
 BUDGETS = [5, 100, 1000, 50_000]

@@ -66,7 +66,8 @@ def theory(spec: str | None, **flags: Any) -> None:
     stopped = False
     with one_sentence():
         from cutline.figures import tables
-        from cutline.figures.theory import Theory, along, panels, report
+        from cutline.figures.statements import Theory
+        from cutline.figures.theory import along, panels, report
         from cutline.rules import parse_rule
 
         writable(flags["plot"], ".png", ".svg", ".pdf")
