@@ -91,6 +91,7 @@ class Problem:
         object.__setattr__(self, "level", levels)
         object.__setattr__(self, "measured", measured)
         object.__setattr__(self, "rewards", measured if levels is None else Rewards("binary"))
+        _ = self.sds  # refuses as many as do not fit the arms
 
     def reward(self, value: float, arm: int) -> float:
         """What a measured value counts for: itself, or whether it lies above the arm's level.
@@ -114,6 +115,12 @@ class Problem:
     def origins(self) -> Floats:
         """Where the sums of every arm are counted from; see :meth:`Rewards.origin`."""
         return np.array([self.rewards.origin(tau) for tau in self.threshold])
+
+    @property
+    def sds(self) -> Floats | None:
+        """The known standard deviation of every arm's rewards, or None where it is not known."""
+        sd = self.rewards.sd
+        return None if sd is None else np.array(per_arm("sd", sd, len(self.arms)))
 
     def gaps(self, means: Sequence[float] | Floats, precision: PerArm | None = None) -> Floats:
         """How far every mean is from its threshold, plus the precision, eq. (1).

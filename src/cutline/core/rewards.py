@@ -1,8 +1,11 @@
 """What one trial gives back: the kind of reward and its range."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 _RANGES = {
     "binary": (0.0, 1.0),
@@ -20,6 +23,8 @@ class Rewards:
 
     ``binary`` (0 or 1), ``bounded`` (any number from ``low`` to ``high``), ``gaussian``,
     ``poisson`` (counts), ``exponential`` (waiting times) or ``heavy`` (anything with a mean).
+    ``sd`` is the standard deviation of gaussian rewards (or a sub-Gaussian scale), one or one per
+    arm, where it is known; ``variance`` is a number that no arm's variance exceeds, for heavy ones.
 
     >>> Rewards("binary").check(1)
     1.0
@@ -32,6 +37,8 @@ class Rewards:
     kind: str
     low: float | None = None
     high: float | None = None
+    sd: float | Sequence[float] | None = field(default=None, kw_only=True)
+    variance: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.kind not in _RANGES:
@@ -50,11 +57,22 @@ class Rewards:
             raise ValueError(f"only bounded rewards take low and high, {self.kind} has its own")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
+        if self.sd is not None:
+            several = isinstance(self.sd, Sequence | np.ndarray)
+            sds = tuple(map(float, self.sd)) if several else (float(self.sd),)  # type: ignore[arg-type]
+            _positive("sd", sds, self.kind, "gaussian")
+            object.__setattr__(self, "sd", sds if several else sds[0])
+        if self.variance is not None:
+            _positive("variance", (float(self.variance),), self.kind, "heavy")
+            object.__setattr__(self, "variance", float(self.variance))
 
     def to_dict(self) -> dict[str, Any]:
         """The kind as plain values, for a file."""
-        bounds = {"low": self.low, "high": self.high} if self.kind == "bounded" else {}
-        return {"kind": self.kind, **bounds}
+        values: dict[str, Any] = {"kind": self.kind}
+        if self.kind == "bounded":
+            values |= {"low": self.low, "high": self.high}
+        known = {"sd": self.sd, "variance": self.variance}
+        return values | {name: value for name, value in known.items() if value is not None}
 
     def origin(self, threshold: float) -> float:
         """Where an arm's sums are counted from.
@@ -85,3 +103,11 @@ class Rewards:
                 f"a {self.kind} reward lies between {self.low:g} and {self.high:g}, got {value!r}"
             )
         return number
+
+
+def _positive(name: str, values: Sequence[float], kind: str, wanted: str) -> None:
+    if kind != wanted:
+        raise ValueError(f"{name} is for {wanted} rewards, these are {kind}")
+    for value in values:
+        if not (math.isfinite(value) and value > 0):
+            raise ValueError(f"{name} of {wanted} rewards must be above 0, got {value!r}")

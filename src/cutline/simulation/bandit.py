@@ -8,10 +8,21 @@ import numpy as np
 import numpy.typing as npt
 
 from cutline.core.problem import PerArm, Problem
+from cutline.core.rewards import Rewards
 from cutline.core.tally import Floats
 from cutline.core.theory import top_m_threshold
 from cutline.simulation.arms import FAMILIES, Arms
 from cutline.simulation.arms.level_set import LevelSet
+
+# What the rewards of a family may be declared as: what they are, or something wider.
+_HOLDS = {
+    "binary": ("binary", "bounded"),
+    "bounded": ("bounded",),
+    "gaussian": ("gaussian", "heavy"),
+    "poisson": ("poisson",),
+    "exponential": ("exponential",),
+    "heavy": ("heavy",),
+}
 
 
 @dataclass(frozen=True, init=False)
@@ -31,6 +42,11 @@ class Bandit:
     >>> Bandit(Gaussian([0.0, 1.0]), level=1.0, threshold=0.3).means.round(4)
     array([0.1587, 0.5   ])
 
+    ``rewards`` tells rules and evidence more than the family does, e.g. that the noise is known:
+
+    >>> Bandit(Gaussian([0.0, 1.0]), threshold=0.5, rewards=Rewards("gaussian", sd=1)).problem.sds
+    array([1., 1.])
+
     The right answers follow from the means; ``truth`` (1 above, -1 below, 0 either will do) gives
     others, such as expert labels that the crowd is held against.
     """
@@ -48,14 +64,23 @@ class Bandit:
         level: PerArm | None = None,
         names: Iterable[str] | None = None,
         truth: Sequence[int] | None = None,
+        rewards: Rewards | None = None,
     ) -> None:
         if isinstance(arms, LevelSet):
             raise ValueError("give the arms themselves, and their level with level=")
+        own = arms.rewards
+        if rewards is not None and not (
+            rewards.kind in _HOLDS[own.kind] and (rewards.low, rewards.high) == (own.low, own.high)
+        ):
+            raise ValueError(
+                f"these arms give {own.kind} rewards from {own.low:g} to {own.high:g}, "
+                f"which cannot be taken for {rewards.kind} ones as described"
+            )
         problem = Problem(
             arms=len(arms) if names is None else names,
             threshold=threshold,
             precision=precision,
-            rewards=arms.rewards,
+            rewards=arms.rewards if rewards is None else rewards,
             level=level,
         )
         if len(problem.arms) != len(arms):
@@ -126,7 +151,13 @@ class Bandit:
     def _with_threshold(self, threshold: float) -> "Bandit":
         source = self.arms.arms if isinstance(self.arms, LevelSet) else self.arms
         names, level = self.problem.arms, self.problem.level
-        return Bandit(source, threshold=threshold, precision=0.0, level=level, names=names)
+        return Bandit(
+            source,
+            threshold=threshold,
+            level=level,
+            names=names,
+            rewards=self.problem.measured,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The bandit as plain values, for a file."""
@@ -141,6 +172,8 @@ class Bandit:
             values["level"] = list(self.problem.level)
         if self.given_truth is not None:
             values["truth"] = list(self.given_truth)
+        if self.problem.measured != source.rewards:
+            values["rewards"] = self.problem.measured.to_dict()
         return values
 
     @classmethod
@@ -157,4 +190,5 @@ class Bandit:
             level=values.get("level"),
             names=values["names"],
             truth=values.get("truth"),
+            rewards=Rewards(**values["rewards"]) if "rewards" in values else None,
         )
