@@ -798,11 +798,11 @@ def test_help_names_the_rules_by_what_they_are_for(run):
     helped = run("simulate --help").out
     listed = helped[helped.index("For the sides of arms:") : helped.index("--games")]
     names = [word.partition(":")[0] for word in re.findall(r"[\w:-]+", listed)]
-    own = {name for name in RULES if name.startswith("slr-") and name not in ("slr-d", "slr-v")}
-    assert {name for name in names if name in RULES} == set(RULES) - own  # slr picks among those
+    own = {name for name in RULES if name.startswith(("slr-", "auto-"))} - {"slr-d", "slr-v"}
+    assert {name for name in names if name in RULES} == set(RULES) - own  # slr and auto pick those
     assert max(len(line) for line in listed.splitlines()) <= 80
     purposes = [line.strip() for line in listed.splitlines() if line.endswith(":")]
-    assert len(purposes) == 4
+    assert len(purposes) == 6
 
 
 def test_help_keeps_the_lines_of_its_examples(run):

@@ -181,6 +181,6 @@ def test_rules_that_are_told_a_complexity_refuse_nonsense():
 def test_results_of_another_format_are_refused(tmp_path):
     path = tmp_path / "result.json"
     simulate(COINS, APT(), budget=[9], games=4).save(path)
-    path.write_text(path.read_text().replace('"format": 2', '"format": 1'))
+    path.write_text(path.read_text().replace('"format": 3', '"format": 1'))
     with pytest.raises(ValueError, match="has format 1"):
         Result.load(path)

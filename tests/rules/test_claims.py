@@ -18,6 +18,7 @@ from cutline import (
     GCLStar,
     Oracle,
     Poisson,
+    Rewards,
     RoundRobin,
     Tally,
     Uniform,
@@ -42,9 +43,11 @@ def test_which_rules_can_be_stopped_at_any_time():
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_game_of_a_rule_that_is_not_told_the_horizon_is_the_start_of_a_longer_one(name):
-    of = {"slr-poisson": Poisson, "slr-exponential": Exponential, "slr-gaussian": Gaussian}
-    arms = of.get(name, Bernoulli)([0.2, 0.45, 0.6, 0.7, 0.9])
-    coins = Bandit(arms, threshold=0.5, precision=0.1)
+    of = {"poisson": Poisson, "exponential": Exponential, "gaussian": Gaussian}
+    family = next((kind for word, kind in of.items() if word in name), Bernoulli)
+    known = Rewards("gaussian", sd=1.0) if family is Gaussian else None
+    arms = family([0.2, 0.45, 0.6, 0.7, 0.9])
+    coins = Bandit(arms, threshold=0.5, precision=0.1, rewards=known)
     rule = RULES[name]()
     starts = []
     for game in range(5):

@@ -193,7 +193,7 @@ def test_specs_lead_back(rule):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("best", "unknown rule 'best': one of apt"),
+        ("best", "unknown rule 'best': one of auto, apt"),
         ("apt:0.5", "no setting of that rule"),
         ("ucbe:x", "'x' in 'ucbe:x' is not a number"),
         ("ucbe:d=1", "no setting of that rule, which has: c, complexity, precision"),

@@ -8,6 +8,7 @@ from cutline._version import __version__
 from cutline.cli.examples import examples, paper
 from cutline.cli.simulate import simulate
 from cutline.cli.theory import theory
+from cutline.cli.tournament import tournament
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -20,7 +21,7 @@ def cli() -> None:
     """
 
 
-for command in (simulate, theory, paper, examples):
+for command in (simulate, theory, paper, examples, tournament):
     cli.add_command(command)
 
 

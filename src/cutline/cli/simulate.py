@@ -20,12 +20,17 @@ from cutline.cli.shared import (
     writable,
 )
 
-RULES_HELP = """Who plays, with commas between.  [default: apt,uniform]
+RULES_HELP = """Who plays, with commas between.  [default: auto,apt,uniform]
 
 \b
 For the sides of arms:
-  apt, uniform, round-robin, ucbe:C, csar,
-  slr, slr-d, slr-v, oracle
+  auto (the default rule), apt, lsa, fwt, slr,
+  slr-d, slr-v, evt, aug-ucb, csar, pi, tts,
+  bayes-ucb, round-robin, uniform
+Yardsticks, told what nobody knows:
+  oracle, ucbe:C
+For stopping at a confidence:
+  hdoc, lucb-g
 With heavy tails:
   apt-clipped, apt-catoni, apt-median
 For the best arms:
@@ -38,7 +43,7 @@ Your own:
 @click.command()
 @problem_options
 @click.option("--budget", default="500", show_default=True, help="Pulls in a game, e.g. 250,500.")
-@click.option("--rules", default="apt,uniform", help=RULES_HELP)
+@click.option("--rules", default="auto,apt,uniform", help=RULES_HELP)
 @click.option("--games", type=int, default=5000, show_default=True, help=GAMES_HELP)
 @click.option("--first-game", type=int, default=0, help="Number of the first game.")
 @seeded

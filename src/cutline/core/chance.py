@@ -9,7 +9,7 @@ Everything here is plain integer arithmetic on values below 2**63 after masking,
 runs in Python and compiled.
 """
 
-REWARD, TIE, RULE = 0, 1, 2  # purposes
+REWARD, TIE, RULE, DELAY = 0, 1, 2, 3  # purposes
 
 GAMES = 2**48  # games, counted from 0, that one seed can tell apart
 PULLS = 2**32  # pulls of one arm

@@ -6,15 +6,38 @@ from dataclasses import fields
 from pathlib import Path
 
 from cutline.rules.apt import APT
+from cutline.rules.aug_ucb import AugUCB
+from cutline.rules.auto import (
+    Auto,
+    BoundedAuto,
+    ExponentialAuto,
+    GaussianAuto,
+    PoissonAuto,
+    StudentAuto,
+)
 from cutline.rules.base import ClockedIndexRule, IndexRule, Policy, Rule
+from cutline.rules.bayes_ucb import BayesUCB
 from cutline.rules.best_ucbe import BestUCBE
 from cutline.rules.csar import CSAR
+from cutline.rules.evt import EVT
+from cutline.rules.fwt import FWT
 from cutline.rules.gcl import GCLStar
+from cutline.rules.hdoc import LUCBG, HDoC
+from cutline.rules.lsa import LSA
 from cutline.rules.oracle import Oracle
+from cutline.rules.posterior import PI, TTS
 from cutline.rules.robust import CatoniAPT, ClippedAPT, MedianAPT
 from cutline.rules.round_robin import RoundRobin
 from cutline.rules.sar import SAR
-from cutline.rules.slr import SLR, SLRD, SLRV, ExponentialSLR, GaussianSLR, PoissonSLR
+from cutline.rules.slr import (
+    SLR,
+    SLRD,
+    SLRV,
+    ExponentialSLR,
+    GaussianSLR,
+    PoissonSLR,
+    UnequalGaussianSLR,
+)
 from cutline.rules.ucb1 import UCB1
 from cutline.rules.ucbe import UCBE
 from cutline.rules.ugape import UGapE
@@ -23,18 +46,28 @@ from cutline.rules.uniform import Uniform
 __all__ = [
     "APT",
     "CSAR",
+    "EVT",
+    "FWT",
+    "LSA",
+    "LUCBG",
+    "PI",
     "RULES",
     "SAR",
     "SLR",
     "SLRD",
     "SLRV",
+    "TTS",
     "UCB1",
     "UCBE",
+    "AugUCB",
+    "Auto",
+    "BayesUCB",
     "BestUCBE",
     "CatoniAPT",
     "ClippedAPT",
     "ClockedIndexRule",
     "GCLStar",
+    "HDoC",
     "IndexRule",
     "MedianAPT",
     "Oracle",
@@ -46,14 +79,20 @@ __all__ = [
     "parse_rule",
 ]
 
-_THRESHOLDS = (APT, Uniform, RoundRobin, UCBE, CSAR, SLR, SLRD, SLRV, Oracle)
-_FAMILIES = (PoissonSLR, ExponentialSLR, GaussianSLR)
+_THRESHOLDS = (Auto, APT, Uniform, RoundRobin, UCBE, CSAR, SLR, SLRD, SLRV, Oracle)
+_FEW_ERRORS = (LSA, FWT)
+_VARIANCE = (EVT, AugUCB)
+_POSTERIOR = (BayesUCB, PI, TTS)
+_CONFIDENCE = (HDoC, LUCBG)
+_FAMILIES = (
+    BoundedAuto, GaussianAuto, StudentAuto, PoissonAuto, ExponentialAuto,
+    PoissonSLR, ExponentialSLR, GaussianSLR, UnequalGaussianSLR,
+)  # fmt: skip
 _HEAVY = (ClippedAPT, CatoniAPT, MedianAPT)
 _BEST = (GCLStar, BestUCBE, UGapE, SAR, UCB1)
+_SIDES = (*_THRESHOLDS, *_FEW_ERRORS, *_VARIANCE, *_POSTERIOR, *_CONFIDENCE)
 
-RULES: dict[str, type[Rule]] = {
-    kind.name: kind for kind in (*_THRESHOLDS, *_FAMILIES, *_HEAVY, *_BEST)
-}
+RULES: dict[str, type[Rule]] = {kind.name: kind for kind in (*_SIDES, *_FAMILIES, *_HEAVY, *_BEST)}
 
 
 def parse_rule(text: str) -> Rule:
@@ -64,6 +103,8 @@ def parse_rule(text: str) -> Rule:
 
     >>> parse_rule("apt"), parse_rule("ucbe:0.25"), parse_rule("apt:precision=0.05")
     (APT(precision=None), UCBE(precision=None, c=0.25, complexity=None), APT(precision=0.05))
+    >>> parse_rule("fwt:weights=1/5/1").weights  # a setting with one number per arm
+    (1.0, 5.0, 1.0)
     """
     name, *values = text.strip().split(":")
     if not name and values:
@@ -85,7 +126,7 @@ def parse_rule(text: str) -> Rule:
 def _build(kind: type[Rule], text: str, values: list[str]) -> Rule:
     plain = iter([f.name for f in fields(kind) if not f.kw_only])
     known = {f.name for f in fields(kind)}
-    settings: dict[str, float] = {}
+    settings: dict[str, float | tuple[float, ...]] = {}
     for value in values:
         key, _, number = value.rpartition("=")
         key = key or next(plain, "")
@@ -95,10 +136,11 @@ def _build(kind: type[Rule], text: str, values: list[str]) -> Rule:
                 f"{value!r} in {text!r} is no setting of that rule, which has: {takes}"
             )
         try:
-            settings[key] = float(number)
+            several = tuple(map(float, number.split("/")))  # 1/5/1: one per arm
+            settings[key] = several if len(several) > 1 else several[0]
         except ValueError:
             raise ValueError(f"{number!r} in {text!r} is not a number") from None
-    return kind(**settings)
+    return kind(**settings)  # type: ignore[arg-type]  # which take which, the rule itself says
 
 
 def _from_file(path: str, name: str) -> type[Rule]:

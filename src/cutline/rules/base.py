@@ -57,17 +57,27 @@ class Rule:
     def __post_init__(self) -> None:
         for setting in fields(self):
             value = getattr(self, setting.name)
-            if value is not None and not math.isfinite(value):
-                raise ValueError(f"{setting.name} of a rule must be a finite number, got {value!r}")
+            if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+                value = tuple(map(float, value))  # one number per arm
+                object.__setattr__(self, setting.name, value)
+            for number in value if isinstance(value, tuple) else (value,):
+                if number is not None and not math.isfinite(number):
+                    raise ValueError(
+                        f"{setting.name} of a rule must be a finite number, got {number!r}"
+                    )
         if self.precision is not None and self.precision < 0:
             raise ValueError(f"precision must be 0 or more, got {self.precision!r}")
 
     def settings(
         self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
     ) -> Mapping[str, float]:
-        """The rule's own numbers for one problem and horizon: by default its fields."""
+        """The rule's own numbers for one problem and horizon: by default its fields.
+
+        A field that holds one number per arm is none of them: such numbers are kept, by ``start``.
+        """
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "precision"}
-        return {name: float(value) for name, value in own.items() if value is not None}
+        numbers = {name: v for name, v in own.items() if not isinstance(v, tuple | None)}
+        return {name: float(value) for name, value in numbers.items()}
 
     def check(self, problem: Problem) -> None:
         """Raise a ValueError where the rule is not made for such a problem; most take any."""
@@ -141,15 +151,22 @@ class Rule:
         for f in sorted(fields(self), key=lambda f: bool(f.kw_only)):
             value = getattr(self, f.name)
             if value is not None and not (f.kw_only and value == f.default):
-                words.append(f"{f.name}={value:.17g}" if f.kw_only else f"{value:.17g}")
+                written = _written(value, ".17g")
+                words.append(f"{f.name}={written}" if f.kw_only else written)
         return ":".join(words)
 
     def __str__(self) -> str:
         plain = [f for f in fields(self) if not f.kw_only and getattr(self, f.name) is not None]
         named = [f for f in fields(self) if f.kw_only and getattr(self, f.name) != f.default]
-        shown = [f"{getattr(self, f.name):g}" for f in plain]
-        shown += [f"{f.name}={getattr(self, f.name):g}" for f in named]
+        shown = [_written(getattr(self, f.name), "g") for f in plain]
+        shown += [f"{f.name}={_written(getattr(self, f.name), 'g')}" for f in named]
         return f"{type(self).__name__}({', '.join(shown)})" if shown else type(self).__name__
+
+
+def _written(value: float | tuple[float, ...], form: str) -> str:
+    """A setting as a command line writes it: a number, or one per arm as ``1/5/1``."""
+    several = value if isinstance(value, tuple) else (value,)
+    return "/".join(format(number, form) for number in several)
 
 
 def most_pulled(pulls: float, total: float, m: int) -> float:

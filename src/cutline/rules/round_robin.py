@@ -1,18 +1,21 @@
-"""Round robin: every arm in turn."""
+"""Round robin: all arms alike."""
 
-from cutline.rules.base import Policy
+from cutline.rules.base import IndexRule
 
 
-class RoundRobin(Policy):
-    """Pull the arms in turn; what is left over after the last whole round goes to random arms.
+class RoundRobin(IndexRule):
+    """Pull the arm with the fewest pulls, so that all get their turn.
 
-    >>> [RoundRobin.choose(arms=3, step=t) for t in range(5)]
-    [0, 1, 2, 0, 1]
+    Where games stop at a confidence and settled arms are left alone, it is CLUCB's choice for
+    thresholds: the open arm with the widest confidence interval.
+
+    >>> RoundRobin.formula(pulls=3.0)
+    3.0
     """
 
     name = "round-robin"
 
     @staticmethod
-    def choose(arms: int, step: int) -> int:
-        """The arms in the order in which ties fall, again and again."""
-        return step % arms
+    def formula(pulls: float) -> float:
+        """The pulls so far."""
+        return pulls

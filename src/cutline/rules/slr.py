@@ -4,23 +4,24 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+import numpy as np
+
 from cutline.core.logarithm import log_positive, log_unit
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 from cutline.rules.base import ClockedIndexRule, IndexRule, Rule
+from cutline.rules.kinds import in_a_range, only, unit_width
 
 
-def coin_ratio(pulls: float, total: float, tau: float, eps: float, width: float) -> float:
+def coin_ratio(pulls: float, total: float, far: float, width: float) -> float:
     """n kl(mean, far edge of the band) of rewards between 0 and ``width``.
 
     Where the far edge lies outside the range, no mean lies beyond it: the arm cannot be on the
     wrong side, and the ratio is infinite.
     """
-    above = total / pulls >= tau
-    low, high = (tau - eps) / width, (tau + eps) / width
-    far = low if above else high
-    inside = 0.0 < far < 1.0
-    q = far if inside else 0.5
+    edge = far / width
+    inside = 0.0 < edge < 1.0
+    q = edge if inside else 0.5
     ones = total / width
     share = min(max(ones / pulls, 0.0), 1.0)
     # 0 ln 0 = 0; a share this close to 0 or 1 has no weight
@@ -28,6 +29,29 @@ def coin_ratio(pulls: float, total: float, tau: float, eps: float, width: float)
     unlikely = log_unit(max(1.0 - share, 1e-18)) - log_unit(1.0 - q)
     ratio = ones * likely + (pulls - ones) * unlikely
     return max(ratio, 0.0) if inside else math.inf
+
+
+def count_ratio(pulls: float, total: float, far: float) -> float:
+    """n d(mean, far edge) of counts; beyond an edge at 0 or below there is no mean."""
+    inside = far > 0.0
+    q = far if inside else 1.0
+    mean = total / pulls
+    ratio = total * (log_positive(max(mean, 1e-18)) - log_positive(q)) - total + pulls * q
+    return max(ratio, 0.0) if inside else math.inf
+
+
+def wait_ratio(pulls: float, total: float, far: float) -> float:
+    """n d(mean, far edge) of waiting times; a mean of 0 counts as a tiny one."""
+    inside = far > 0.0
+    q = far if inside else 1.0
+    share = max(total / (pulls * q), 1e-18)
+    return max(pulls * (share - 1.0 - log_positive(share)), 0.0) if inside else math.inf
+
+
+def far_edge(pulls: float, total: float, tau: float, eps: float) -> float:
+    """The edge of the band on the side where the arm's mean is not."""
+    low, high = tau - eps, tau + eps
+    return low if total / pulls >= tau else high
 
 
 class SLR(IndexRule):
@@ -38,8 +62,8 @@ class SLR(IndexRule):
     d is the Kullback-Leibler divergence of the rewards' family, taken to the far edge of the band.
     On a problem it becomes the rule for its kind of reward: coins for rewards in a range
     (binary, bounded), and :class:`PoissonSLR`, :class:`ExponentialSLR`, :class:`GaussianSLR`. With
-    a common known variance the Gaussian one makes the choices of APT; where the variance is not
-    known see :class:`SLRV`.
+    a common variance the Gaussian one makes the choices of APT; where arms are known to differ in
+    noise it is :class:`UnequalGaussianSLR`; for noise that is not known see :class:`SLRV`.
 
     >>> from cutline.core import Tally
     >>> round(SLR().index(Tally(20, 13.0), threshold=0.5, precision=0.1, width=1.0), 10)
@@ -53,7 +77,7 @@ class SLR(IndexRule):
         """The rule for the problem's kind of reward."""
         kinds = {"poisson": PoissonSLR, "exponential": ExponentialSLR, "gaussian": GaussianSLR}
         kind = kinds.get(problem.rewards.kind)
-        return self if kind is None else kind(precision=self.precision)
+        return self if kind is None else kind(precision=self.precision).on(problem)
 
     def check(self, problem: Problem) -> None:
         """Heavy-tailed rewards have no family."""
@@ -63,12 +87,12 @@ class SLR(IndexRule):
         self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
     ) -> Mapping[str, float]:
         """The range of the rewards; sums are counted from its lower end."""
-        return {"width": _width(problem)}
+        return {"width": unit_width(problem)}
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float, width: float) -> float:
         """The likelihood ratio of a coin."""
-        return coin_ratio(pulls, total, tau, eps, width)
+        return coin_ratio(pulls, total, far_edge(pulls, total, tau, eps), width)
 
 
 class PoissonSLR(IndexRule):
@@ -83,18 +107,12 @@ class PoissonSLR(IndexRule):
 
     def check(self, problem: Problem) -> None:
         """Counts."""
-        _only("poisson", self, problem)
+        only("poisson", self, problem)
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float) -> float:
-        """Sums are counted from 0; beyond an edge at 0 or below there is no mean."""
-        low, high = tau - eps, tau + eps
-        far = low if total / pulls >= tau else high
-        inside = far > 0.0
-        q = far if inside else 1.0
-        mean = total / pulls
-        ratio = total * (log_positive(max(mean, 1e-18)) - log_positive(q)) - total + pulls * q
-        return max(ratio, 0.0) if inside else math.inf
+        """Sums are counted from 0."""
+        return count_ratio(pulls, total, far_edge(pulls, total, tau, eps))
 
 
 class ExponentialSLR(IndexRule):
@@ -109,23 +127,19 @@ class ExponentialSLR(IndexRule):
 
     def check(self, problem: Problem) -> None:
         """Waiting times."""
-        _only("exponential", self, problem)
+        only("exponential", self, problem)
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float) -> float:
-        """Sums are counted from 0; a mean of 0 counts as a tiny one."""
-        low, high = tau - eps, tau + eps
-        far = low if total / pulls >= tau else high
-        inside = far > 0.0
-        q = far if inside else 1.0
-        share = max(total / (pulls * q), 1e-18)
-        return max(pulls * (share - 1.0 - log_positive(share)), 0.0) if inside else math.inf
+        """Sums are counted from 0."""
+        return wait_ratio(pulls, total, far_edge(pulls, total, tau, eps))
 
 
 class GaussianSLR(IndexRule):
-    """The likelihood ratio of normal rewards with one known variance: APT's index, squared.
+    """The likelihood ratio of normal rewards with one variance: APT's index, squared.
 
-    The variance is a common factor and drops out of every comparison; it is left out.
+    The variance is a common factor and drops out of every comparison; it is left out. On a problem
+    that knows the noise of every arm, and where it differs, it is :class:`UnequalGaussianSLR`.
 
     >>> from cutline.core import Tally
     >>> GaussianSLR().index(Tally(4, 2.0), threshold=0.25, precision=0.25)  # 4 (0.25 + 0.25)^2 / 2
@@ -134,15 +148,61 @@ class GaussianSLR(IndexRule):
 
     name = "slr-gaussian"
 
+    def on(self, problem: Problem) -> Rule:
+        """The rule for arms that differ in noise, where they are known to."""
+        sds = problem.sds
+        unequal = sds is not None and bool(np.any(sds != sds[0]))
+        return UnequalGaussianSLR(precision=self.precision) if unequal else self
+
     def check(self, problem: Problem) -> None:
         """Normal rewards."""
-        _only("gaussian", self, problem)
+        only("gaussian", self, problem)
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float) -> float:
         """n (gap)^2 / 2, in units of the variance."""
         gap = abs(total - pulls * tau) + pulls * eps
         return gap * gap / (2.0 * pulls)
+
+
+class UnequalGaussianSLR(IndexRule):
+    r"""The likelihood ratio of normal rewards whose known variances differ between arms.
+
+    .. math:: \frac{n_i (|\hat\mu_i - \tau| + \epsilon)^2}{2 \sigma_i^2}
+
+    The standard deviations are those of the problem's rewards; where it names none they count as 1,
+    and the choices are those of :class:`GaussianSLR`.
+
+    >>> from cutline.core import Tally
+    >>> at = {"threshold": 0.25, "precision": 0.25}
+    >>> UnequalGaussianSLR().index(Tally(4, 2.0), **at, rate=2.0)  # sd 1/2: rate 1/(2 sd^2)
+    2.0
+    """
+
+    name = "slr-gaussian-unequal"
+    keeps: ClassVar[tuple[str, ...]] = ("rate",)
+
+    def check(self, problem: Problem) -> None:
+        """Normal rewards."""
+        only("gaussian", self, problem)
+
+    def start(self, problem: Problem, means: Sequence[float] | Floats | None) -> Floats:
+        """1 / (2 sd^2) of every arm, which never changes."""
+        sds = problem.sds
+        known = np.ones(len(problem.arms)) if sds is None else sds
+        rate: Floats = 0.5 / known**2
+        return rate[np.newaxis]
+
+    @staticmethod
+    def learn(rate: float) -> float:
+        """Nothing is learned."""
+        return rate
+
+    @staticmethod
+    def formula(pulls: float, total: float, tau: float, eps: float, rate: float) -> float:
+        """n (gap)^2 times the rate."""
+        gap = abs(total - pulls * tau) + pulls * eps
+        return gap * gap * rate / pulls
 
 
 class SLRV(IndexRule):
@@ -191,37 +251,27 @@ class SLRD(ClockedIndexRule):
 
     def check(self, problem: Problem) -> None:
         """Rewards must lie in a range."""
-        if problem.rewards.kind not in ("binary", "bounded"):
-            raise ValueError(f"slr-d is for rewards in a range, these are {problem.rewards.kind}")
+        in_a_range(self.name, problem)
 
     def settings(
         self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
     ) -> Mapping[str, float]:
         """The range of the rewards; sums are counted from its lower end."""
-        return {"width": _width(problem)}
+        return {"width": unit_width(problem)}
 
     @staticmethod
     def learn(
         reward: float, pulls: float, total: float, tau: float, eps: float, width: float
     ) -> float:
         """The likelihood ratio, kept: it changes with a pull of the arm alone."""
-        return coin_ratio(pulls + 1.0, total + reward, tau, eps, width)
+        n, s = pulls + 1.0, total + reward
+        return coin_ratio(n, s, far_edge(n, s, tau, eps), width)
 
     @staticmethod
     def formula(pulls: float, ratio: float, arms: float, step: float) -> float:
         """The likelihood ratio, or fewest pulls first where the floor is not reached."""
         floor = math.sqrt(step) - arms / 2.0
         return pulls - floor if pulls < floor else ratio
-
-
-def _width(problem: Problem) -> float:
-    low, high = problem.rewards.low, problem.rewards.high
-    return 1.0 if low is None or high is None else high - low
-
-
-def _only(kind: str, rule: Rule, problem: Problem) -> None:
-    if problem.rewards.kind != kind:
-        raise ValueError(f"{rule.name} is for {kind} rewards, these are {problem.rewards.kind}")
 
 
 def _refuse_heavy(name: str, problem: Problem) -> None:

@@ -29,13 +29,18 @@ class CannotCompile(TypeError):
     """A rule or family cannot be compiled; the message names the culprit."""
 
 
-def compile_kernel(kernel: Callable[..., Any], name: str, *, counted: bool = True) -> Any:
+def compile_kernel(
+    kernel: Callable[..., Any], name: str, *, counted: bool = True, vector: bool = True
+) -> Any:
     """Compile a kernel with all it reaches; it releases the GIL and its code is kept on disk.
+
+    With ``vector=False`` the functions it reaches are called rather than put in place, which takes
+    a third of the time to compile: for a kernel whose loops would not become vector code anyway.
 
     With ``counted=False``, functions marked as ``borrows`` do not count references to the arrays
     they hand on: several times faster for slices, but nothing they call may make an array.
     """
-    dispatcher = _compiled(kernel, {}, counted, nogil=True)
+    dispatcher = _compiled(kernel, {}, counted, vector, nogil=True)
     dispatcher._cache = KernelCache(f"{name}-{digest(kernel)}{'' if counted else '-borrows'}")
     return dispatcher
 
@@ -117,7 +122,9 @@ class KernelCache(NullCache):
         return cache_folder() / f"{self._fingerprint}-{hashlib.sha256(what).hexdigest()[:16]}.nbc"
 
 
-def _compiled(function: Any, done: dict[int, Any], counted: bool, **options: Any) -> Any:
+def _compiled(
+    function: Any, done: dict[int, Any], counted: bool, vector: bool, **options: Any
+) -> Any:
     """A compiled copy of a function, in which the plain functions it calls are compiled too."""
     if id(function) in done:
         return done[id(function)]
@@ -129,16 +136,16 @@ def _compiled(function: Any, done: dict[int, Any], counted: bool, **options: Any
     copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
     if getattr(function, "borrows", False) and not counted:
         options["_nrt"] = False
-    if not options.get("nogil"):
+    if not options.get("nogil") and vector:
         options["forceinline"] = True  # or loops over games around it would not become vector code
     done[id(function)] = numba.njit(error_model="numpy", **options)(copy)
     # Filled in afterwards, as a function may reach itself.
     for cell, old in zip(cells, function.__closure__ or (), strict=True):
         held = old.cell_contents
-        cell.cell_contents = _compiled(held, done, counted) if is_plain(held) else held
+        cell.cell_contents = _compiled(held, done, counted, vector) if is_plain(held) else held
     for path, value in reached(function):
         if is_plain(value):
-            _put(names, path, _compiled(value, done, counted))
+            _put(names, path, _compiled(value, done, counted, vector))
     return done[id(function)]
 
 

@@ -204,7 +204,7 @@ def _settings(rule: Rule, bandit: Bandit, budget: int) -> Mapping[str, float]:
     return {**own, "arms": len(bandit.problem.arms), "budget": budget}
 
 
-def _write(text: str, **names: Any) -> Callable[..., Any]:
+def write_part(text: str, **names: Any) -> Callable[..., Any]:
     """A function from its text; ``names`` are what it calls."""
     namespace = dict(names)
     exec(text, namespace)
@@ -217,7 +217,7 @@ def _index_part(
     layout: Layout, settings: tuple[str, ...], formula: Callable[..., float]
 ) -> Callable[..., float]:
     called = ", ".join(_argument(layout, settings, name) for name in parameter_names(formula))
-    return _write(
+    return write_part(
         "def part(columns, width, i, step, settings):\n"
         f"    value = formula({called})\n"
         "    return value if value == value else infinity\n",  # not a number: never first
@@ -234,10 +234,10 @@ def _learn_part(
 ) -> Callable[..., Any]:
     head = "def part(columns, width, i, reward, step, settings):\n"
     if learn is None:
-        return _write(head + "    pass\n")
+        return write_part(head + "    pass\n")
     called = ", ".join(_argument(layout, settings, name) for name in parameter_names(learn))
     kept = ", ".join(layout.place(name) for name in keeps)
-    return _write(f"{head}    {kept} = learn({called})\n", learn=learn)
+    return write_part(f"{head}    {kept} = learn({called})\n", learn=learn)
 
 
 def _above_part(
@@ -249,7 +249,7 @@ def _above_part(
     if estimate is not None:
         called = ", ".join(_argument(layout, settings, name) for name in parameter_names(estimate))
         value = f"estimate({called})"
-    return _write(
+    return write_part(
         f"def part(columns, width, i, settings):\n    return {value} >= {tau}\n",
         estimate=estimate,
     )
@@ -263,7 +263,7 @@ def _merit_part(
     if m > 1 and merit is most_pulled and rule.own_estimate is not None:
         merit = rule.own_estimate  # several arms are named by mean, or what stands for it
     called = ", ".join(argument(layout, settings, name) for name in parameter_names(merit))
-    return _write(
+    return write_part(
         f"def part(columns, width, place, memory, step, settings):\n    i = place\n"
         f"    return merit({called})\n",
         merit=merit,
@@ -275,7 +275,7 @@ def _policy_part(
     layout: Layout, settings: tuple[str, ...], choose: Callable[..., int]
 ) -> Callable[..., int]:
     called = ", ".join(_over_arms(layout, settings, name) for name in parameter_names(choose))
-    return _write(
+    return write_part(
         "def part(columns, width, memory, step, settings, chance, luck):\n"  # one name for all
         f"    return choose({called})\n",
         choose=choose,
@@ -295,7 +295,7 @@ def _draw_part(layout: Layout, arms: Arms) -> Callable[..., float]:
     value = f"draw({luck}, {rest})"
     if isinstance(arms, LevelSet):
         value = f"1.0 if {value} > {layout.place('arms.level')} else 0.0"
-    return _write(
+    return write_part(
         "def part(columns, width, i, key0, key1, game, table):\n"
         f"    arm = int({layout.place('arm')})\n"
         f"    pull = int({layout.place('pulls')})\n"

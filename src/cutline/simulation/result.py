@@ -17,8 +17,9 @@ from cutline.rules.base import Rule
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.goals import Goal, TopArms, parse_goal
 from cutline.simulation.reach import digest
+from cutline.simulation.stops import Stops
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Result:
     only: Ints  # (rule, other rule, horizon): games in which the first errs and the other does not
     regret_sum: Floats  # (rule, horizon); 0 where the goal is the sides of the arms
     regret_squared: Floats  # (rule, horizon)
+    stops: Stops | None = None  # of games with evidence or with pulls in flight
     version: str = __version__
 
     @classmethod
@@ -100,10 +102,13 @@ class Result:
         )
 
     def with_counts(
-        self, stretches: tuple[tuple[int, int], ...], **counts: Ints | Floats
+        self,
+        stretches: tuple[tuple[int, int], ...],
+        stops: Stops | None = None,
+        **counts: Ints | Floats,
     ) -> "Result":
         """The same settings with other games."""
-        return replace(self, stretches=stretches, **counts)  # type: ignore[arg-type]
+        return replace(self, stretches=stretches, stops=stops, **counts)  # type: ignore[arg-type]
 
     @property
     def bandit(self) -> Bandit:
@@ -245,8 +250,14 @@ class Result:
                 raise ValueError(f"results of different settings cannot be merged: {what} differ")
         if not np.array_equal(self.horizons, other.horizons):
             raise ValueError("results of different settings cannot be merged: horizons differ")
+        if (self.stops is None) != (other.stops is None):
+            raise ValueError("results of different settings cannot be merged: how games stop")
+        joined = None
+        if self.stops is not None and other.stops is not None:
+            joined = self.stops.join(other.stops)
         return self.with_counts(
             _join(self.stretches, other.stretches),
+            joined,
             **{name: getattr(self, name) + getattr(other, name) for name in _COUNTS + _SUMS},
         )
 
@@ -266,6 +277,7 @@ class Result:
             "replay": self.replay,
             "goal": self.goal.spec,
             "stretches": self.stretches,
+            "stops": None if self.stops is None else self.stops.to_dict(),
         } | {name: getattr(self, name).tolist() for name in _COUNTS + _SUMS}
         Path(path).write_text(json.dumps(values) + "\n")
 
@@ -295,6 +307,7 @@ class Result:
             replay=values["replay"],
             goal=parse_goal(values["goal"]),
             stretches=tuple((first, count) for first, count in values["stretches"]),
+            stops=None if values["stops"] is None else Stops.from_dict(values["stops"]),
             version=values["version"],
             **counts,
         )

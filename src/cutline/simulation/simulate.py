@@ -9,13 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutline.core.chance import GAMES, PULLS, seed_key
+from cutline.core.evidence import Evidence
 from cutline.core.tally import Ints
 from cutline.rules.base import IndexRule, Rule
 from cutline.simulation.bandit import Bandit
-from cutline.simulation.engine import Player, orders
+from cutline.simulation.engine import Ends, Player, orders
 from cutline.simulation.goals import SIDES, Goal, parse_goal
 from cutline.simulation.kernels import BUNDLE, LANES
+from cutline.simulation.live import Delay, Live, live_settings
 from cutline.simulation.result import Result
+from cutline.simulation.stops import Stops
+
+UNBOUNDED = PULLS - 1  # the horizon of games that only stop at a confidence
 
 Progress = Callable[[int, int], None]
 
@@ -35,9 +40,14 @@ def simulate(
     bandit: Bandit,
     rules: Rule | Sequence[Rule],
     *,
-    budget: int | Sequence[int],
+    budget: int | Sequence[int] | None = None,
     games: int,
     goal: Goal | str = SIDES,
+    confidence: float | None = None,
+    evidence: Evidence | str | None = None,
+    in_flight: int = 1,
+    delay: Delay | str | None = None,
+    in_order: bool = True,
     seed: int = 0,
     first_game: int = 0,
     horizons: Sequence[int] | None = None,
@@ -53,6 +63,21 @@ def simulate(
 
     ``budget``
         the horizon, or a list of horizons
+    ``confidence``
+        a game stops when its evidence allows no more than a chance of 1 - confidence that any arm
+        is on the wrong side; index rules leave settled arms alone. ``budget`` may then be left
+        out, if the precision is above 0. ``result.stops`` says when games stopped, and how often
+        an arm was ever shown as proven on the wrong side
+    ``evidence``
+        what is weighed after every pull, if not the evidence made for the kind of reward
+        (:func:`~cutline.core.evidence.default_evidence`); without a confidence no game stops
+    ``in_flight``, ``delay``
+        how many pulls wait for their results at a time, and how long they take: ``"fixed"``,
+        ``"random"``, ``"slow-failures"``, ``"slow-successes"``, or a plain function of the
+        ``reward`` and ``tau`` (counted from the origin) and of ``luck``, a uniform number. Errors
+        are counted by results that have come back
+    ``in_order``
+        evidence takes results in the order they were asked for; False shows what goes wrong if not
     ``goal``
         what a game is judged by: the sides of the arms, or ``TopArms(m)``, the m best arms by name
         (then the result holds the pseudo-regret too); also as a command line writes it
@@ -80,17 +105,33 @@ def simulate(
     for rule in rules:
         if not isinstance(rule, Rule):
             raise TypeError(f"rules are made like APT() or parse_rule('apt'), got {rule!r}")
+    live = live_settings(
+        bandit.problem,
+        confidence=confidence,
+        evidence=evidence,
+        in_flight=in_flight,
+        delay=delay,
+        in_order=in_order,
+        has_budget=budget is not None,
+    )
+    if budget is None:
+        budget, horizons = UNBOUNDED, [UNBOUNDED]
+        for rule in rules:
+            if not rule.on(bandit.problem).anytime:
+                raise ValueError(f"{rule} must know the budget: give one beside the confidence")
     steps = _horizons(bandit, rules, budget, horizons, replay)
     check_games(games, first_game, chunk, threads)
     seed_key(seed)  # refuses a bad seed before anything is compiled
     goal = parse_goal(goal) if isinstance(goal, str) else goal
-    plans = [_plan(rule, bandit, goal, steps, replay) for rule in rules]
+    beyond = None if live.plain else live
+    plans = [_plan(rule, bandit, goal, steps, replay, beyond) for rule in rules]
     result = Result.empty(bandit, rules, goal=goal, horizons=steps, seed=seed, replay=replay)
     workers = threads or _cores()
     if chunk is None:
-        chunk = _chunk(
-            int(sum(steps[p][-1] for plan in plans for p in plan.passes)), games, workers
-        )
+        pulls = int(sum(steps[p][-1] for plan in plans for p in plan.passes))
+        # Live games are slower, and how long they take is not known where they stop.
+        pulls = pulls if beyond is None else 8 * min(pulls, 50_000 * len(plans))
+        chunk = _chunk(pulls, games, workers)
     starts = range(first_game, first_game + games, chunk)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="cutline")
     waiting: deque[Future[Result]] = deque()
@@ -122,12 +163,15 @@ class Plan:
 
     player: Player
     passes: list[slice]  # places in the list of horizons
+    live: Live | None
 
 
-def _plan(rule: Rule, bandit: Bandit, goal: Goal, steps: Ints, replay: bool) -> Plan:
+def _plan(
+    rule: Rule, bandit: Bandit, goal: Goal, steps: Ints, replay: bool, live: Live | None
+) -> Plan:
     whole = rule.anytime or not replay
     passes = [slice(0, len(steps))] if whole else [slice(i, i + 1) for i in range(len(steps))]
-    return Plan(Player(rule, bandit, goal), passes)
+    return Plan(Player(rule, bandit, goal, live=live), passes, live)
 
 
 def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -> Result:
@@ -139,6 +183,7 @@ def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -
     squared = np.zeros((len(plans), count), np.int64)
     pulls = np.zeros((len(plans), arms), np.int64)
     regrets = np.zeros((2, len(plans), count))
+    ends: list[Ends | None] = []
     for r, plan in enumerate(plans):
         for place in plan.passes:
             steps = template.horizons[place]
@@ -148,9 +193,11 @@ def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -
             squared[r, place] = counts.wrong_arms_squared
             regrets[:, r, place] = counts.regrets
             pulls[r] = counts.pulls  # the last pass goes to the budget
+        ends.append(counts.ends)
     only = [[np.bitwise_count(a & ~b).sum(axis=0) for b in words] for a in words]
     return template.with_counts(
         ((first_game, games),),
+        stops=_stops(plans[0].live, arms, [end for end in ends if end is not None]),
         wrong_games=np.bitwise_count(words).sum(axis=1).astype(np.int64),
         wrong_arms_sum=wrong_arms,
         wrong_arms_squared=squared,
@@ -158,6 +205,21 @@ def _stretch(template: Result, plans: list[Plan], first_game: int, games: int) -
         only=np.array(only, np.int64),
         regret_sum=regrets[0],
         regret_squared=regrets[1],
+    )
+
+
+def _stops(live: Live | None, arms: int, ends: list[Ends]) -> Stops | None:
+    if live is None:
+        return None
+    return Stops(
+        live.spec(),
+        spent=np.sort([end.spent for end in ends], axis=1),
+        # A claim is made at the level K / e-value.
+        levels=np.sort([np.minimum(1.0, arms * np.exp(-end.tops)) for end in ends], axis=1),
+        finished=np.array([(end.open_arms == 0).sum() for end in ends], np.int64),
+        open_sum=np.array([end.open_arms.sum() for end in ends], np.int64),
+        found_sum=np.array([end.found_sum for end in ends]),
+        found_games=np.array([end.found_games for end in ends]),
     )
 
 

@@ -1,8 +1,11 @@
 """What all evidence shares: two one-sided e-processes for every arm, in a few numbers of state."""
 
+import inspect
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import cache
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +31,9 @@ class Evidence:
         the tally of the rewards so far, sums counted from the problem's origin
     ``low``, ``high``
         the edges, counted from the same origin
+    ``step``
+        how many pulls the game has made so far, of all arms (in ``log_above`` and ``log_below``
+        alone, for bounds that look at the clock)
     ``reward``
         the reward that comes next, counted from the same origin (in ``learn`` alone; the tally is
         then that before it)
@@ -53,9 +59,20 @@ class Evidence:
         """Raise a ValueError where the evidence is not made for such a problem."""
 
     def columns(self, problem: Problem) -> Mapping[str, Floats]:
-        """Numbers that never change, one for every arm: the edges, and what else is needed."""
-        tau = problem.thresholds - problem.origins
-        return {"low": tau - problem.precisions, "high": tau + problem.precisions}
+        """Numbers that never change, one for every arm: the edges, and what else is needed.
+
+        An edge that misses an end of the range by rounding alone is put there: beyond the end the
+        answer is infinite, and 0.2 + 0.1 is a little more than 0.3.
+        """
+        tau, eps = problem.thresholds, problem.precisions
+        edges = {"low": tau - problem.origins - eps, "high": tau - problem.origins + eps}
+        for end in (problem.rewards.low, problem.rewards.high):
+            if end is not None and math.isfinite(end):
+                place = end - problem.origins
+                slack = 1e-12 * (abs(tau) + eps + abs(end))
+                for name, edge in edges.items():
+                    edges[name] = np.where(abs(edge - place) <= slack, place, edge)
+        return edges
 
     def interval(self, state: Mapping[str, float], log_level: float) -> tuple[float, float]:
         """The means that neither process, at any edge, would reject at exp(-log_level) a side.
@@ -69,3 +86,86 @@ class Evidence:
 def constant(problem: Problem, value: float) -> Floats:
     """The same number for every arm."""
     return np.full(len(problem.arms), value)
+
+
+def width(problem: Problem) -> float:
+    """The width of the range of a problem's rewards."""
+    assert problem.rewards.low is not None and problem.rewards.high is not None
+    return problem.rewards.high - problem.rewards.low
+
+
+def only(evidence: Evidence, problem: Problem, *kinds: str) -> None:
+    """Raise a ValueError unless the problem's rewards are of one of the kinds."""
+    if problem.rewards.kind not in kinds:
+        raise ValueError(
+            f"{evidence.name} is for {' or '.join(kinds)} rewards, these are {problem.rewards.kind}"
+        )
+
+
+class Ledger:
+    """The evidence about one arm, reward by reward.
+
+    ``columns`` are the arm's own numbers out of :meth:`Evidence.columns`. Rewards are counted from
+    the problem's origin and fed in the order in which they were asked for.
+
+    >>> from cutline.core.evidence import BetaMixture
+    >>> problem = Problem(arms=1, threshold=0.5, rewards="binary")
+    >>> evidence = BetaMixture()
+    >>> ledger = Ledger(evidence, arm_columns(evidence, problem, 0))
+    >>> for reward in [1] * 10 + [0] * 10:
+    ...     ledger.feed(reward)
+    >>> round(ledger.log_above, 4), round(ledger.top_above, 4)  # now, and after ten ones
+    (-1.7362, 5.8883)
+    """
+
+    def __init__(self, evidence: Evidence, columns: Mapping[str, float]) -> None:
+        self.evidence = evidence
+        zeros = dict.fromkeys((*TALLY, "step", *evidence.keeps), 0.0)
+        self.state: dict[str, float] = {**zeros, **columns}
+        # An e-value is 1 before the first reward, save where no law is in the hypothesis.
+        self.top_above = math.inf if self.log_above == math.inf else 0.0
+        """The largest log e-value for "above" so far, at least 0."""
+        self.top_below = math.inf if self.log_below == math.inf else 0.0
+        """The same for "below"."""
+
+    def feed(self, reward: float, step: int | None = None) -> None:
+        """Count one more reward; ``step``, the pulls of all arms so far, is else the arm's own."""
+        state, evidence = self.state, self.evidence
+        if evidence.learn is not None:
+            kept = _call(evidence.learn, state | {"reward": reward})
+            several = kept if isinstance(kept, tuple) else (kept,)
+            state.update(zip(evidence.keeps, several, strict=True))
+        state["pulls"] += 1.0
+        state["total"] += reward
+        state["squares"] += reward * reward
+        state["step"] = state["pulls"] if step is None else float(step)
+        self.top_above = max(self.top_above, self.log_above)
+        self.top_below = max(self.top_below, self.log_below)
+
+    @property
+    def log_above(self) -> float:
+        """The log e-value for "above" as of now."""
+        return float(_call(self.evidence.log_above, self.state))
+
+    @property
+    def log_below(self) -> float:
+        """The log e-value for "below" as of now."""
+        return float(_call(self.evidence.log_below, self.state))
+
+    def interval(self, log_level: float) -> tuple[float, float]:
+        """See :meth:`Evidence.interval`."""
+        return self.evidence.interval(self.state, log_level)
+
+
+def arm_columns(evidence: Evidence, problem: Problem, arm: int) -> dict[str, float]:
+    """The columns of one arm, as :class:`Ledger` takes them."""
+    return {name: float(column[arm]) for name, column in evidence.columns(problem).items()}
+
+
+def _call(function: Callable[..., Any], values: Mapping[str, float]) -> Any:
+    return function(*[values[name] for name in _parameters(function)])
+
+
+@cache
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)

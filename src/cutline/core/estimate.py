@@ -1,0 +1,118 @@
+"""How likely an answer is wrong if one believes a model: an estimate, not a guarantee.
+
+Each arm is given the chance, under the usual reference prior of its family, that its mean lies
+beyond the band on the side it was not put on. A posterior does not care how the pulls were chosen,
+but it leans on the prior: with few pulls, or where most arms crowd one side, it can be off, either
+way. What is promised is the error bound of a verdict; docs/evidence.md shows how well the estimate
+does.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+from cutline.core.problem import Problem
+from cutline.core.special import (
+    log_beta_cdf,
+    log_beta_sf,
+    log_gamma_cdf,
+    log_gamma_sf,
+    log_normal_cdf,
+    log_student_cdf,
+)
+from cutline.core.tally import Tallies
+
+
+def wrong_chances(problem: Problem, tallies: Tallies, sides: Sequence[bool | None]) -> list[float]:
+    """For every arm the model's chance that it counts and stands on the wrong side; unseen: 1/2.
+
+    >>> from cutline.core.tally import Tally
+    >>> coins = Problem(arms=1, threshold=0.5, precision=0.1, rewards="binary")
+    >>> [round(p, 6) for p in wrong_chances(coins, Tallies.of([Tally(20, 13.0)]), [True])]
+    [0.011955]
+    """
+    model = _MODELS[problem.rewards.kind]
+    sds = problem.sds
+    chances = []
+    for arm, side in enumerate(sides):
+        n = float(tallies.pulls[arm])
+        if side is None or n == 0:
+            chances.append(0.5)
+            continue
+        # Turned so that "above" is the side in question: the chance of the far edge or less.
+        sign = 1.0 if side else -1.0
+        tau = problem.threshold[arm] - tallies.origin[arm]
+        edge = tau - sign * problem.precision[arm]
+        low, high = problem.rewards.low, problem.rewards.high
+        assert low is not None and high is not None
+        if not low < edge + tallies.origin[arm] < high:
+            chances.append(0.0)  # no mean lies beyond
+            continue
+        total, squares = float(tallies.total[arm]), float(tallies.squares[arm])
+        sd = None if sds is None else float(sds[arm])
+        log = model(n, total, squares, edge, side, high - low, sd)
+        chances.append(min(max(math.exp(min(log, 0.0)), 0.0), 1.0))
+    return chances
+
+
+def wrong_chance(chances: Sequence[float]) -> float:
+    """The chance that any arm is wrong, arms being independent.
+
+    >>> wrong_chance([0.1, 0.5])
+    0.55
+    """
+    return -math.expm1(sum(math.log1p(-min(p, 1.0 - 1e-16)) for p in chances))
+
+
+def _coin(
+    n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
+) -> float:
+    """Jeffreys' Beta(1/2, 1/2)."""
+    ones = min(total / width, n)
+    tail = log_beta_cdf if side else log_beta_sf
+    return tail(edge / width, ones + 0.5, n - ones + 0.5)
+
+
+def _normal(
+    n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
+) -> float:
+    """A flat prior on the mean; on the logarithm of the spread too where it is not known."""
+    beyond = (edge - total / n) * (1.0 if side else -1.0) * math.sqrt(n)
+    if sd is not None:
+        return log_normal_cdf(beyond / sd)
+    around = squares - total * total / n
+    if n < 2.0 or around <= 0.0:
+        return math.log(0.5) if n < 2.0 or beyond == 0.0 else (-math.inf if beyond < 0 else 0.0)
+    return log_student_cdf(beyond / math.sqrt(around / (n - 1.0)), n - 1.0)
+
+
+def _bounded(
+    n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
+) -> float:
+    """As for normal rewards of unknown spread, with one made-up squared error of (width / 2)^2."""
+    around = squares - total * total / n + 0.25 * width * width
+    beyond = (edge - total / n) * (1.0 if side else -1.0) * math.sqrt(n)
+    return log_student_cdf(beyond / math.sqrt(around / n), n)
+
+
+def _count(
+    n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
+) -> float:
+    """Jeffreys' Gamma(1/2, 0) on the mean."""
+    return (log_gamma_cdf if side else log_gamma_sf)(n * edge, total + 0.5)
+
+
+def _wait(
+    n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
+) -> float:
+    """Jeffreys' prior 1/rate: the rate times the total is Gamma(n, 1)."""
+    return (log_gamma_sf if side else log_gamma_cdf)(total / edge, n)
+
+
+_MODELS: dict[str, Callable[..., float]] = {
+    "binary": _coin,
+    "bounded": _bounded,
+    "gaussian": _normal,
+    "poisson": _count,
+    "exponential": _wait,
+    "heavy": _normal,
+}

@@ -1,0 +1,212 @@
+"""The answer now: the side of every arm, what is proven of it, and how sure the whole set is."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cutline.core.estimate import wrong_chance, wrong_chances
+from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
+from cutline.core.problem import Problem
+from cutline.core.tally import Tallies, Tally
+from cutline.core.theory.checks import check_confidence
+
+NO_PROMISE = "no guarantee: heavy-tailed rewards prove nothing without a bound on their variance"
+
+
+@dataclass(frozen=True)
+class ArmVerdict:
+    """What is known of one arm.
+
+    ``side`` is the paper's answer, "above" if its mean is at least the threshold, else "below";
+    None for an arm never seen. ``low`` and ``high`` hold the mean for all arms at once and at all
+    times, with the verdict's confidence. ``log_above`` and ``log_below`` are the logarithms of the
+    e-values now, ``p_value`` is 1 / the largest so far of the one that speaks for ``side``.
+    ``proven`` is None, "above" the lower edge of the band, "below" the upper one, or "within
+    precision" (both). ``wrong_chance`` is a model's estimate that the arm is on the wrong side.
+    """
+
+    arm: str
+    pulls: int
+    mean: float
+    side: str | None
+    proven: str | None
+    low: float
+    high: float
+    p_value: float
+    log_above: float
+    log_below: float
+    wrong_chance: float
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer for all arms at one moment; :func:`judge` makes one from recorded rewards.
+
+    >>> coins = Problem(arms=["a", "b", "c"], threshold=0.5, precision=0.1, rewards="binary")
+    >>> verdict = judge(coins, {"a": [1] * 30, "b": [0, 1] * 8, "c": []})
+    >>> verdict.above, verdict.below, verdict.unseen
+    (('a', 'b'), (), ('c',))
+    >>> verdict["a"].proven, verdict.undecided
+    ('above', ('b', 'c'))
+    >>> verdict.error_bound
+    1.0
+    """
+
+    problem: Problem
+    confidence: float
+    arms: tuple[ArmVerdict, ...]
+    assumes: str
+    """What the evidence rests on; or that there is none."""
+    error_estimate: float
+    """A model's chance that any arm is on the wrong side: an estimate, not a guarantee."""
+
+    def __getitem__(self, arm: str) -> ArmVerdict:
+        return self.arms[self.problem.arms.index(arm)]
+
+    def _on(self, side: str | None) -> tuple[str, ...]:
+        return tuple(arm.arm for arm in self.arms if arm.side == side)
+
+    @property
+    def above(self) -> tuple[str, ...]:
+        """The arms whose mean is at least their threshold."""
+        return self._on("above")
+
+    @property
+    def below(self) -> tuple[str, ...]:
+        """The arms whose mean is below their threshold."""
+        return self._on("below")
+
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """The arms of which nothing is known."""
+        return self._on(None)
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The arms of which nothing is proven at this confidence."""
+        return tuple(arm.arm for arm in self.arms if arm.proven is None)
+
+    @property
+    def error_bound(self) -> float:
+        """A bound on the chance that any arm that counts is on the wrong side.
+
+        The number of arms times the largest p-value, at most 1. For any level fixed beforehand, the
+        chance that this is *ever* shown at or below the level while an arm that counts is on the
+        wrong side is at most the level. It takes one hopeless arm to keep it at 1: see ``proven``.
+        """
+        return min(1.0, len(self.arms) * max(arm.p_value for arm in self.arms))
+
+    def discoveries(self, rate: float) -> dict[str, str]:
+        """Arms called "above" or "below" such that few of these calls are false, on average.
+
+        At most the share ``rate`` of the calls made is expected to be false (the false discovery
+        rate), by e-BH (Wang and Ramdas, 2022): the k arms with the largest e-values are called,
+        for the largest k whose k-th e-value is at least K / (rate k). It calls more arms than
+        ``proven`` where there are hundreds. It goes by the e-values as they are now, and holds at
+        one moment, such as the end, not for all moments at once.
+        """
+        if not 0 < rate < 1:
+            raise ValueError(
+                f"rate must lie between 0 and 1, got {rate!r}: it is the share of false calls "
+                "that is allowed among the calls made"
+            )
+        ranked = sorted(self.arms, key=lambda arm: -max(arm.log_above, arm.log_below))
+        called = 0
+        for k, arm in enumerate(ranked, 1):
+            if max(arm.log_above, arm.log_below) >= math.log(len(ranked) / (rate * k)):
+                called = k
+        return {
+            arm.arm: "above" if arm.log_above >= arm.log_below else "below"
+            for arm in ranked[:called]
+        }
+
+    def columns(self) -> dict[str, list[Any]]:
+        """One list a column and one row an arm, as data frames take it."""
+        names = ArmVerdict.__dataclass_fields__
+        return {name: [getattr(arm, name) for arm in self.arms] for name in names}
+
+
+def judge(
+    problem: Problem,
+    rewards: Mapping[str, Sequence[float]],
+    *,
+    confidence: float = 0.95,
+    evidence: Evidence | None = None,
+) -> Verdict:
+    """The verdict on recorded rewards, each arm's in the order in which they were *asked for*.
+
+    Whatever rule chose the pulls, and whenever one looks, the promises of a :class:`Verdict` hold,
+    as long as an arm's mean does not drift and no reward was left out because of its value.
+    """
+    for name in rewards:
+        if name not in problem.arms:
+            raise ValueError(f"there is no arm {name!r} in the problem")
+    kind = default_evidence(problem) if evidence is None else evidence
+    if kind is not None:
+        kind.check(problem)
+    ledgers, tallies = [], []
+    for arm, name in enumerate(problem.arms):
+        origin = float(problem.origins[arm])
+        ledger = None if kind is None else Ledger(kind, arm_columns(kind, problem, arm))
+        tally = Tally(origin=origin)
+        for value in rewards.get(name, ()):
+            reward = problem.reward(value, arm)
+            tally = tally.add(reward)
+            if ledger is not None:
+                ledger.feed(reward - origin)
+        ledgers.append(ledger)
+        tallies.append(tally)
+    whole = Tallies.of(tallies)
+    return verdict_of(problem, whole, problem.decide(whole), ledgers, confidence)
+
+
+def verdict_of(
+    problem: Problem,
+    tallies: Tallies,
+    sides: Sequence[bool | None],
+    ledgers: Sequence[Ledger | None],
+    confidence: float,
+) -> Verdict:
+    """Put an answer and its evidence together."""
+    check_confidence(confidence)
+    chances = wrong_chances(problem, tallies, sides)
+    bar = math.log(len(problem.arms) / (1.0 - confidence))
+    means = tallies.means
+    arms = []
+    for arm, (name, side, ledger) in enumerate(zip(problem.arms, sides, ledgers, strict=True)):
+        low, high = -math.inf, math.inf
+        above = below = top_above = top_below = 0.0
+        if ledger is not None:
+            # Both ends at once take half the level each.
+            low, high = ledger.interval(bar + math.log(2.0))
+            above, below = ledger.log_above, ledger.log_below
+            top_above, top_below = ledger.top_above, ledger.top_below
+        spoken = 0.0 if side is None else (top_above if side else top_below)
+        origin = float(tallies.origin[arm])
+        arms.append(
+            ArmVerdict(
+                name,
+                int(tallies.pulls[arm]),
+                float(means[arm]),
+                None if side is None else ("above" if side else "below"),
+                _PROVEN[top_above >= bar, top_below >= bar],
+                low + origin,
+                high + origin,
+                math.exp(-spoken),
+                above,
+                below,
+                chances[arm],
+            )
+        )
+    first = ledgers[0]
+    assumes = NO_PROMISE if first is None else first.evidence.assumes
+    return Verdict(problem, confidence, tuple(arms), assumes, wrong_chance(chances))
+
+
+_PROVEN = {
+    (False, False): None,
+    (True, False): "above",
+    (False, True): "below",
+    (True, True): "within precision",
+}

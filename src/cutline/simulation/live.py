@@ -1,0 +1,156 @@
+"""Games as they go live: how many pulls are in flight, how long they take, when a game stops."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cutline.core.evidence import EVIDENCE, Evidence, default_evidence
+from cutline.core.logarithm import log_unit
+from cutline.core.problem import Problem
+from cutline.core.theory.checks import check_confidence
+from cutline.rules.base import wants
+from cutline.simulation.parts import write_part
+
+Delay = Callable[..., float]
+
+
+def fixed(luck: float) -> float:
+    """Every pull takes one unit of time, so pulls in flight come back as a batch."""
+    return 1.0
+
+
+def random(luck: float) -> float:
+    """A pull takes an exponential time, whatever its reward."""
+    return -log_unit(luck)
+
+
+def slow_failures(reward: float, tau: float, luck: float) -> float:
+    """A reward below the threshold takes ten times as long as another, give or take."""
+    return -log_unit(luck) * (1.0 if reward >= tau else 10.0)
+
+
+def slow_successes(reward: float, tau: float, luck: float) -> float:
+    """A reward at or above the threshold takes ten times as long as another, give or take."""
+    return -log_unit(luck) * (10.0 if reward >= tau else 1.0)
+
+
+DELAYS: dict[str, Delay] = {
+    "fixed": fixed,
+    "random": random,
+    "slow-failures": slow_failures,
+    "slow-successes": slow_successes,
+}
+
+
+@dataclass(frozen=True)
+class Live:
+    """How games go beyond one pull after another up to a budget.
+
+    ``confidence``
+        a game stops when the chance that any arm is on the wrong side is at most 1 - confidence,
+        by its evidence
+    ``evidence``
+        what is looked at after every pull; None: nothing
+    ``in_flight``
+        how many pulls may wait for their results at a time
+    ``delay``
+        how long a pull takes: a plain function of ``reward`` and ``tau``, both counted from the
+        origin, and of ``luck``, a uniform number
+    ``in_order``
+        evidence takes results in the order they were asked for; False, in the order of arrival,
+        shows what goes wrong then
+    """
+
+    confidence: float | None = None
+    evidence: Evidence | None = None
+    in_flight: int = 1
+    delay: Delay = fixed
+    in_order: bool = True
+
+    def __post_init__(self) -> None:
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+        whole = isinstance(self.in_flight, int | np.integer) and not isinstance(
+            self.in_flight, bool
+        )
+        if not whole or self.in_flight < 1:
+            raise ValueError(
+                f"in_flight must be a whole number, at least 1, got {self.in_flight!r}: "
+                "it is how many pulls may wait for their results at a time"
+            )
+        wants(self.delay, ("reward", "tau", "luck"), "a delay")
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is asked for beyond one pull after another."""
+        return self.evidence is None and self.in_flight == 1 and self.delay is fixed
+
+    def delay_part(self) -> Callable[..., float]:
+        """The delay with all it can ask for, in order."""
+        names = wants(self.delay, ("reward", "tau", "luck"), "a delay")
+        return write_part(
+            f"def part(reward, tau, luck):\n    return delay({', '.join(names)})\n",
+            delay=self.delay,
+        )
+
+    def spec(self) -> dict[str, Any]:
+        """The settings as plain values, for a file."""
+        return {
+            "confidence": self.confidence,
+            "evidence": None if self.evidence is None else self.evidence.name,
+            "in_flight": int(self.in_flight),
+            "delay": next((n for n, d in DELAYS.items() if d is self.delay), self.delay.__name__),
+            "in_order": self.in_order,
+        }
+
+
+def live_settings(
+    problem: Problem,
+    *,
+    confidence: float | None,
+    evidence: Evidence | str | None,
+    in_flight: int,
+    delay: Delay | str | None,
+    in_order: bool,
+    has_budget: bool,
+) -> Live:
+    """The settings from what a caller gives, or a ValueError that says what is missing."""
+    if isinstance(evidence, str):
+        if evidence not in EVIDENCE:
+            raise ValueError(f"unknown evidence {evidence!r}: one of {', '.join(EVIDENCE)}")
+        evidence = EVIDENCE[evidence]()
+    if isinstance(delay, str):
+        if delay not in DELAYS:
+            raise ValueError(f"unknown delay {delay!r}: one of {', '.join(DELAYS)}")
+        delay = DELAYS[delay]
+    if confidence is not None and evidence is None:
+        evidence = default_evidence(problem)
+        if evidence is None:
+            raise ValueError(
+                "heavy-tailed rewards prove nothing without a bound on their variance: "
+                'give rewards=Rewards("heavy", variance=...)'
+            )
+    if not has_budget:
+        check_can_stop(problem, confidence)
+    return Live(confidence, evidence, in_flight, fixed if delay is None else delay, in_order)
+
+
+def check_can_stop(problem: Problem, confidence: float | None) -> None:
+    """Refuse a game that might never end: no budget, and arms that cannot be settled."""
+    if confidence is None:
+        raise ValueError("give a budget, a confidence to stop at, or both")
+    tau, eps = problem.thresholds, problem.precisions
+    if np.any(eps == 0):
+        raise ValueError(
+            "without a budget the precision must be above 0: an arm whose mean is its threshold "
+            "would be pulled for ever"
+        )
+    low, high = problem.rewards.low, problem.rewards.high
+    assert low is not None and high is not None
+    if np.any(tau - eps < low) or np.any(tau + eps > high):
+        raise ValueError(
+            f"the band threshold ± precision must lie within the rewards' range {low:g} to "
+            f"{high:g}: nothing is beyond, so that side could not be told from the other"
+        )
