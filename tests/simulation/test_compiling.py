@@ -95,7 +95,7 @@ import multiprocessing
 
 import numba
 from numba.core import event
-from cutline import APT, Bandit, Bernoulli, simulate
+from cutline import Auto, Bandit, Bernoulli, simulate
 
 bandit = Bandit(Bernoulli([0.2, 0.45, 0.6, 0.9]), threshold=0.5)
 fork = multiprocessing.get_context("fork")
@@ -777,3 +777,28 @@ def test_a_settings_change_compiles_nothing(own):
     with event.install_recorder("numba:run_pass") as passes:
         simulate(other, [parse_rule(f"{own}/mine.py:Near:0.125")], budget=BUDGET, games=4)
     assert len(passes.buffer) == 0
+
+
+STOPPED = """
+import sys
+from cutline import Auto, Bandit, Bernoulli, simulate
+
+coins = Bandit(Bernoulli([0.2, 0.45, 0.6, 0.9]), threshold=0.5, precision=0.1)
+for evidence in sys.argv[1:]:
+    stops = simulate(coins, Auto(), games=20, confidence=0.9, evidence=evidence).stops
+    print(int(stops.spent.sum()))
+"""
+
+
+def test_code_of_other_processes_is_not_taken_for_a_kernels_own(tmp_path):
+    # Two kernels made by two processes alike call functions of the same name and number.
+    def spent(*evidence):
+        ran = python("-c", STOPPED, *evidence, cache=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.split()
+
+    spent("betting")  # leaves the kernel that all share, so the two below start alike
+    apart = [*spent("hoeffding"), *spent("beta-mixture")]
+    assert apart[0] != apart[1]
+    assert spent("hoeffding", "beta-mixture") == apart
+    assert spent("beta-mixture", "hoeffding") == apart[::-1]

@@ -6,6 +6,7 @@ import click
 
 from cutline._version import __version__
 from cutline.cli.examples import examples, paper
+from cutline.cli.plan import plan
 from cutline.cli.simulate import simulate
 from cutline.cli.theory import theory
 from cutline.cli.tournament import tournament
@@ -21,7 +22,7 @@ def cli() -> None:
     """
 
 
-for command in (simulate, theory, paper, examples, tournament):
+for command in (simulate, plan, theory, paper, examples, tournament):
     cli.add_command(command)
 
 

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from cutline.cli.shared import Command, note, numbers
 
 if TYPE_CHECKING:
+    from cutline.core.rewards import Rewards
     from cutline.simulation import Arms, Bandit
     from cutline.simulation.goals import Goal
 
@@ -85,6 +86,16 @@ problem_options = together(
     ),
     click.option("--sd", help="Standard deviation of a reward, one or one per arm."),
     click.option(
+        "--known-noise",
+        is_flag=True,
+        help="Tell rules and evidence the standard deviation of gaussian rewards.",
+    ),
+    click.option(
+        "--variance",
+        type=float,
+        help="A number that no arm's variance exceeds, which evidence of heavy tails rests on.",
+    ),
+    click.option(
         "--rewards",
         type=click.Choice(["binary", "bounded", "poisson", "exponential", "gaussian", "heavy"]),
         help="What the rewards of a CSV file are; bounded ones lie between 0 and 1."
@@ -138,9 +149,17 @@ def bandit_of(flags: dict[str, Any], goal: "Goal") -> "Bandit":
         given = {"threshold": [0.5], "precision": [0.1], **given}
     arms, names = _recorded(flags) if way == "data" else (_from_means(way, flags, given), None)
 
+    rewards = _told(flags, arms)
+
     def held_against(threshold: list[float]) -> Bandit:
-        precision, level = given.get("precision", [0.0]), given.get("level")
-        return Bandit(arms, threshold=threshold, precision=precision, level=level, names=names)
+        return Bandit(
+            arms,
+            threshold=threshold,
+            precision=given.get("precision", [0.0]),
+            level=given.get("level"),
+            names=names,
+            rewards=rewards,
+        )
 
     if "threshold" in given:
         return held_against(given["threshold"])
@@ -153,6 +172,20 @@ def bandit_of(flags: dict[str, Any], goal: "Goal") -> "Bandit":
     which = "the highest mean" if goal.m == 1 else f"midway between ranks {goal.m} and {goal.m + 1}"
     note(f"the threshold is {threshold:.6g}, {which}")
     return held_against([threshold])
+
+
+def _told(flags: dict[str, Any], arms: "Arms") -> "Rewards | None":
+    """What rules and evidence are told of the rewards beyond their kind."""
+    from cutline.core.rewards import Rewards
+    from cutline.simulation.arms import Gaussian
+
+    if flags["known_noise"]:
+        if not isinstance(arms, Gaussian):
+            raise click.UsageError("--known-noise is for gaussian arms: leave it out")
+        return Rewards("gaussian", sd=arms.noise_scale.tolist())
+    if flags["variance"] is not None:
+        return Rewards(arms.rewards.kind, variance=flags["variance"])
+    return None
 
 
 def _way(flags: dict[str, Any]) -> str:

@@ -77,15 +77,16 @@ def play(
 ) -> "tuple[Result, bool]":
     """Simulate with progress on a terminal's stderr; Ctrl-C gives the games so far, if any.
 
-    Errors are counted at the budgets, and ``also`` elsewhere.
+    Errors are counted at the budgets, and ``also`` elsewhere; without budgets games end by
+    themselves.
     """
     from cutline.simulation import Interrupted
     from cutline.simulation import simulate as run
 
-    options["horizons"] = {*budgets, *also}
+    where = {"budget": budgets, "horizons": {*budgets, *also}} if budgets else {"budget": None}
     with progress(what) as tell:
         try:
-            return run(bandit, rules, budget=budgets, progress=tell, **options), False
+            return run(bandit, rules, progress=tell, **where, **options), False
         except Interrupted as stop:
             if stop.result is None:
                 raise KeyboardInterrupt from None

@@ -42,7 +42,27 @@ Your own:
 
 @click.command()
 @problem_options
-@click.option("--budget", default="500", show_default=True, help="Pulls in a game, e.g. 250,500.")
+@click.option(
+    "--budget",
+    help="Pulls in a game, e.g. 250,500.  [default: 500, or as many as it takes with --confidence]",
+)
+@click.option(
+    "--confidence",
+    type=float,
+    help="Stop a game when its evidence allows no more than this to be wrong, e.g. 0.95.",
+)
+@click.option(
+    "--evidence",
+    help="What is weighed after every pull.  [default: what is made for the kind of reward]",
+)
+@click.option(
+    "--in-flight", type=int, default=1, help="Pulls that wait for their results at a time."
+)
+@click.option(
+    "--delay",
+    type=click.Choice(["fixed", "random", "slow-failures", "slow-successes"]),
+    help="How long a pull takes, with --in-flight.  [default: fixed]",
+)
 @click.option("--rules", default="auto,apt,uniform", help=RULES_HELP)
 @click.option("--games", type=int, default=5000, show_default=True, help=GAMES_HELP)
 @click.option("--first-game", type=int, default=0, help="Number of the first game.")
@@ -72,6 +92,8 @@ def simulate(spec: str | None, **flags: Any) -> None:
     cutline simulate --data bluebirds --threshold 0.5 --precision 0.1 --budget 2000
     cutline simulate --means 1,2,3 --arms exponential --level 4 --threshold 0.2
     cutline simulate --means 0.2,0.5,0.8 --goal best-arm --rules apt,gcl,sar --budget 90
+    cutline simulate --experiment three-groups --confidence 0.95 --rules auto
+    cutline simulate --experiment three-groups --in-flight 64 --delay random
     """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
     with one_sentence():
         from cutline.figures import tables
@@ -83,7 +105,10 @@ def simulate(spec: str | None, **flags: Any) -> None:
         bandit = bandit_of(flags, goal)
         names = [name.strip() for name in flags["rules"].split(",") if name.strip()]
         rules = rules_of(names)
-        budgets = whole("budget", flags["budget"])
+        unbounded = flags["confidence"] is not None and flags["budget"] is None
+        budgets = [] if unbounded else whole("budget", flags["budget"] or "500")
+        if unbounded and flags["plot"] is not None:
+            raise click.UsageError("a curve needs a budget: give --budget beside --plot")
         curve = set()
         if flags["plot"] is not None:
             curve = default_horizons(rules, max(budgets), not flags["along"])
@@ -99,15 +124,21 @@ def simulate(spec: str | None, **flags: Any) -> None:
             seed=flags["seed"],
             threads=flags["threads"],
             replay=not flags["along"],
+            **{name: flags[name] for name in ("confidence", "evidence", "in_flight", "delay")},
         )
-        if max(budgets) < 2 * len(bandit.problem.arms):
+        if budgets and max(budgets) < 2 * len(bandit.problem.arms):
             note("the budget is below two pulls an arm, where the paper's bounds say nothing")
         if stopped:
             rest = f"--first-game {result.next_game} --games {flags['games'] - result.games}"
             note(f"stopped after {result.games} of {flags['games']} games; {rest} plays the rest")
-        rows = tables.result_rows(result.at(budgets), names)
+        if flags["confidence"] is not None:
+            from cutline.figures.stopping import stop_rows, stop_table
+
+            rows, as_table = stop_rows(result, names), stop_table
+        else:
+            rows, as_table = tables.result_rows(result.at(budgets), names), tables.as_table
         show: dict[str, Callable[[list[tables.Row]], str]] = {
-            "table": tables.as_table,
+            "table": as_table,
             "json": tables.as_json,
             "csv": tables.as_csv,
         }

@@ -21,9 +21,14 @@ from cutline.core.special import (
 )
 from cutline.core.tally import Tallies
 
+_ALIKE = 1e-12  # a sum of squares around the mean this small beside that around 0 is rounding
+_HALF = math.log(0.5)
+
 
 def wrong_chances(problem: Problem, tallies: Tallies, sides: Sequence[bool | None]) -> list[float]:
-    """For every arm the model's chance that it counts and stands on the wrong side; unseen: 1/2.
+    """For every arm the model's chance that it counts and stands on the wrong side.
+
+    Of an arm never seen it says 1/2; where no mean lies beyond the band on that side it says 0.
 
     >>> from cutline.core.tally import Tally
     >>> coins = Problem(arms=1, threshold=0.5, precision=0.1, rewards="binary")
@@ -38,7 +43,7 @@ def wrong_chances(problem: Problem, tallies: Tallies, sides: Sequence[bool | Non
         if side is None or n == 0:
             chances.append(0.5)
             continue
-        # Turned so that "above" is the side in question: the chance of the far edge or less.
+        # Wrong is what lies beyond the far edge: below the lower one for an arm put above.
         sign = 1.0 if side else -1.0
         tau = problem.threshold[arm] - tallies.origin[arm]
         edge = tau - sign * problem.precision[arm]
@@ -50,12 +55,12 @@ def wrong_chances(problem: Problem, tallies: Tallies, sides: Sequence[bool | Non
         total, squares = float(tallies.total[arm]), float(tallies.squares[arm])
         sd = None if sds is None else float(sds[arm])
         log = model(n, total, squares, edge, side, high - low, sd)
-        chances.append(min(max(math.exp(min(log, 0.0)), 0.0), 1.0))
+        chances.append(math.exp(min(log, 0.0)))
     return chances
 
 
 def wrong_chance(chances: Sequence[float]) -> float:
-    """The chance that any arm is wrong, arms being independent.
+    """The chance that any arm is wrong, the arms having nothing to do with one another.
 
     >>> wrong_chance([0.1, 0.5])
     0.55
@@ -75,21 +80,29 @@ def _coin(
 def _normal(
     n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
 ) -> float:
-    """A flat prior on the mean; on the logarithm of the spread too where it is not known."""
+    """A flat prior on the mean; on the logarithm of the spread too where it is not known.
+
+    Rewards that are all alike show no spread, as those on a coarse scale may be. They are then
+    taken for what each is by itself, on one side of the edge or the other: half a chance each.
+    """
     beyond = (edge - total / n) * (1.0 if side else -1.0) * math.sqrt(n)
     if sd is not None:
         return log_normal_cdf(beyond / sd)
     around = squares - total * total / n
-    if n < 2.0 or around <= 0.0:
-        return math.log(0.5) if n < 2.0 or beyond == 0.0 else (-math.inf if beyond < 0 else 0.0)
+    if n < 2.0 or around <= _ALIKE * squares:
+        none = -n * math.log(2.0)
+        return none if beyond < 0.0 else math.log1p(-math.exp(none)) if beyond > 0.0 else _HALF
     return log_student_cdf(beyond / math.sqrt(around / (n - 1.0)), n - 1.0)
 
 
 def _bounded(
     n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
 ) -> float:
-    """As for normal rewards of unknown spread, with one made-up squared error of (width / 2)^2."""
-    around = squares - total * total / n + 0.25 * width * width
+    """As for normal rewards of unknown spread, with one made-up squared error of (width / 2)^2.
+
+    It keeps a few rewards that happen to agree from being taken for certainty.
+    """
+    around = max(squares - total * total / n, 0.0) + 0.25 * width * width
     beyond = (edge - total / n) * (1.0 if side else -1.0) * math.sqrt(n)
     return log_student_cdf(beyond / math.sqrt(around / n), n)
 

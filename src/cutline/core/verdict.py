@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from cutline.core.estimate import wrong_chance, wrong_chances
-from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
+from cutline.core.evidence import Evidence, Ledger, default_evidence
 from cutline.core.problem import Problem
-from cutline.core.tally import Tallies, Tally
+from cutline.core.tally import Floats, Tallies, Tally
 from cutline.core.theory.checks import check_confidence
 
 NO_PROMISE = "no guarantee: heavy-tailed rewards prove nothing without a bound on their variance"
+LISTED = 20  # arms that a summary shows one by one
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,11 @@ class ArmVerdict:
     ``side`` is the paper's answer, "above" if its mean is at least the threshold, else "below";
     None for an arm never seen. ``low`` and ``high`` hold the mean for all arms at once and at all
     times, with the verdict's confidence. ``log_above`` and ``log_below`` are the logarithms of the
-    e-values now, ``p_value`` is 1 / the largest so far of the one that speaks for ``side``.
-    ``proven`` is None, "above" the lower edge of the band, "below" the upper one, or "within
-    precision" (both). ``wrong_chance`` is a model's estimate that the arm is on the wrong side.
+    e-values now, ``p_value`` is 1 / the largest so far of the one that speaks for ``side``, 1 for
+    an arm never seen. ``proven`` is None, "above" the lower edge of the band, "below" the upper
+    one, or "within precision" (both); it stays when the mean moves on, so that an arm inside the
+    band may be proven above and have a mean below the threshold. ``wrong_chance`` is a model's
+    estimate of the chance that the arm counts and is on the wrong side.
     """
 
     arm: str
@@ -56,13 +59,28 @@ class Verdict:
     problem: Problem
     confidence: float
     arms: tuple[ArmVerdict, ...]
-    assumes: str
-    """What the evidence rests on; or that there is none."""
+    evidence: Evidence | None
+    """What was weighed; None where nothing can be promised."""
     error_estimate: float
     """A model's chance that any arm is on the wrong side: an estimate, not a guarantee."""
 
     def __getitem__(self, arm: str) -> ArmVerdict:
+        if arm not in self.problem.arms:
+            raise KeyError(f"there is no arm {arm!r} in the problem")
         return self.arms[self.problem.arms.index(arm)]
+
+    def __str__(self) -> str:
+        return _summary(self)
+
+    @property
+    def assumes(self) -> str:
+        """What the promises rest on, in words; or that there are none."""
+        if self.evidence is None:
+            return NO_PROMISE
+        return (
+            f"{self.evidence.assumes}; no arm's mean drifts; "
+            "rewards come in the order asked for, none left out because of its value"
+        )
 
     def _on(self, side: str | None) -> tuple[str, ...]:
         return tuple(arm.arm for arm in self.arms if arm.side == side)
@@ -93,7 +111,8 @@ class Verdict:
 
         The number of arms times the largest p-value, at most 1. For any level fixed beforehand, the
         chance that this is *ever* shown at or below the level while an arm that counts is on the
-        wrong side is at most the level. It takes one hopeless arm to keep it at 1: see ``proven``.
+        wrong side is at most the level. One hopeless arm keeps it at 1, so look at ``proven`` too:
+        the chance that any arm is ever proven on the wrong side is at most 1 - confidence.
         """
         return min(1.0, len(self.arms) * max(arm.p_value for arm in self.arms))
 
@@ -105,7 +124,16 @@ class Verdict:
         for the largest k whose k-th e-value is at least K / (rate k). It calls more arms than
         ``proven`` where there are hundreds. It goes by the e-values as they are now, and holds at
         one moment, such as the end, not for all moments at once.
+
+        >>> coins = Problem(arms=3, threshold=0.5, precision=0.1, rewards="binary")
+        >>> judge(coins, {"0": [1] * 9, "1": [0] * 9, "2": [0, 1] * 5}).discoveries(rate=0.05)
+        {'0': 'above', '1': 'below'}
         """
+        if self.evidence is not None and not self.evidence.e_value:
+            raise ValueError(
+                f"discoveries need e-values, and {self.evidence.name} bounds p-values: judge the "
+                "rewards with the evidence made for their kind, the default"
+            )
         if not 0 < rate < 1:
             raise ValueError(
                 f"rate must lie between 0 and 1, got {rate!r}: it is the share of false calls "
@@ -137,21 +165,34 @@ def judge(
     """The verdict on recorded rewards, each arm's in the order in which they were *asked for*.
 
     Whatever rule chose the pulls, and whenever one looks, the promises of a :class:`Verdict` hold,
-    as long as an arm's mean does not drift and no reward was left out because of its value.
+    as long as an arm's mean does not drift and no reward was left out because of its value. Arms
+    that are not mentioned count as never seen. ``evidence`` is that made for the kind of reward
+    unless another is given.
     """
+    known = set(problem.arms)
     for name in rewards:
-        if name not in problem.arms:
-            raise ValueError(f"there is no arm {name!r} in the problem")
+        if name not in known:
+            raise ValueError(f"there is no arm {name!r} in the problem: arms go by their names")
     kind = default_evidence(problem) if evidence is None else evidence
+    columns: Mapping[str, Floats] = {}
     if kind is not None:
         kind.check(problem)
+        if kind.clocked:
+            raise ValueError(
+                f"{kind.name} counts the pulls of all arms, which rewards listed arm by arm do "
+                "not tell: leave the evidence out for that made for the kind of reward"
+            )
+        columns = kind.columns(problem)
     ledgers, tallies = [], []
-    for arm, name in enumerate(problem.arms):
-        origin = float(problem.origins[arm])
-        ledger = None if kind is None else Ledger(kind, arm_columns(kind, problem, arm))
+    for arm, (name, origin) in enumerate(zip(problem.arms, problem.origins.tolist(), strict=True)):
+        own = {column: float(values[arm]) for column, values in columns.items()}
+        ledger = None if kind is None else Ledger(kind, own)
         tally = Tally(origin=origin)
-        for value in rewards.get(name, ()):
-            reward = problem.reward(value, arm)
+        for place, value in enumerate(rewards.get(name, ()), 1):
+            try:
+                reward = problem.reward(value, arm)
+            except ValueError as error:
+                raise ValueError(f"reward {place} of arm {name!r}: {error}") from None
             tally = tally.add(reward)
             if ledger is not None:
                 ledger.feed(reward - origin)
@@ -168,7 +209,7 @@ def verdict_of(
     ledgers: Sequence[Ledger | None],
     confidence: float,
 ) -> Verdict:
-    """Put an answer and its evidence together."""
+    """Put an answer and its evidence together; ledgers are None where nothing can be promised."""
     check_confidence(confidence)
     chances = wrong_chances(problem, tallies, sides)
     bar = math.log(len(problem.arms) / (1.0 - confidence))
@@ -199,9 +240,8 @@ def verdict_of(
                 chances[arm],
             )
         )
-    first = ledgers[0]
-    assumes = NO_PROMISE if first is None else first.evidence.assumes
-    return Verdict(problem, confidence, tuple(arms), assumes, wrong_chance(chances))
+    kind = None if ledgers[0] is None else ledgers[0].evidence
+    return Verdict(problem, confidence, tuple(arms), kind, wrong_chance(chances))
 
 
 _PROVEN = {
@@ -210,3 +250,39 @@ _PROVEN = {
     (False, True): "below",
     (True, True): "within precision",
 }
+
+
+def _summary(verdict: Verdict) -> str:
+    """A verdict for people: the arms that are settled first, then the others, then how sure."""
+    settled = [arm for arm in verdict.arms if arm.proven is not None]
+    others = [arm for arm in verdict.arms if arm.proven is None]
+    lines = [("arm", "side", "proven", "mean", "interval", "pulls")]
+    for arm in [*settled, *others][:LISTED]:
+        span = f"{arm.low:.4g} to {arm.high:.4g}"
+        mean = f"{arm.mean:.4g}" if arm.pulls else "-"
+        proven = arm.proven or "undecided"
+        lines.append((arm.arm, arm.side or "unseen", proven, mean, span, str(arm.pulls)))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    table = [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+    left = len(verdict.arms) - LISTED
+    more = [f"... and {left} more"] if left > 0 else []
+    level = f"{verdict.confidence:g}"
+    if verdict.evidence is None:
+        rests = verdict.assumes
+    else:
+        rests = f"proven and intervals: for all arms at once, confidence {level}, at any time"
+        rests += f"\nassumes: {verdict.assumes}"
+    return "\n".join(
+        [
+            f"{len(settled)} of {len(verdict.arms)} arms settled at confidence {level}, "
+            f"{len(others)} undecided",
+            *table,
+            *more,
+            f"chance that any side is wrong: at most {verdict.error_bound:.3g} (error bound); "
+            f"about {verdict.error_estimate:.3g} (a model's estimate, no guarantee)",
+            rests,
+        ]
+    )

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from cutline.figures.panels import Panel
+from cutline.figures.planning import PlanPicture
 from cutline.figures.tables import Curve, error_curves, error_label
 from cutline.figures.theory import BoundsPanel
 from cutline.figures.tournament import Overview
@@ -313,6 +314,88 @@ def _short(value: float) -> str:
     if value >= 9.95:
         return f"{value:.0f}" if value < 1000 else f"{value:.0e}".replace("e+0", "e")
     return f"{value:.1f}" if value >= 1.95 else f"{value:.2f}".removeprefix("0")
+
+
+def draw_calibration(rows: Sequence[dict[str, Any]], title: str) -> Figure:
+    """The share of wrong games against what their verdicts said, a panel for each law of means.
+
+    Rows of few games, which could be anything, are left out.
+    """
+    rows = [row for row in rows if row["games"] >= 50]
+    laws = list(dict.fromkeys(row["law"] for row in rows))
+    figure = _figure(4.0 * len(laws), 4.5)
+    looks = {
+        "error_estimate": ("error_estimate, a model's estimate", "#0072B2", "o"),
+        "error_bound": ("error_bound, guaranteed", "#D55E00", "s"),
+    }
+    floor = 1e-5
+    for place, law in enumerate(laws):
+        ax = figure.add_subplot(1, len(laws), place + 1)
+        ax.plot([floor, 1], [floor, 1], color="0.45", linewidth=1, label="as often as said")
+        ax.fill_between([floor, 1.6], [floor, 1.6], 1.6, color="0.94", linewidth=0, zorder=0)
+        for name, (label, colour, marker) in looks.items():
+            mine = [row for row in rows if row["law"] == law and row["shown"] == name]
+            x, y, low, high = (
+                np.array([row[key] for row in mine])
+                for key in ("mean_shown", "share_wrong", "low", "high")
+            )
+            seen = y > 0
+            ax.vlines(x[seen], low[seen], high[seen], color=colour, linewidth=1.4)
+            ax.plot(x[seen], y[seen], marker, color=colour, markersize=5, label=label)
+            ax.scatter(x[~seen], high[~seen], **LIMIT | {"s": 22}, edgecolors=colour)
+        _finish(ax)
+        ax.set_xscale("log")
+        ax.set_xlim(floor, 1.6)
+        ax.set_ylim(floor, 1.6)
+        ax.set_title(law, fontsize="medium")
+        ax.set_xlabel("what the verdict says")
+        if place == 0:
+            ax.set_ylabel("share of such games that are wrong")
+            words: dict[str, Any] = {"fontsize": "small", "color": "0.35"}
+            ax.text(1.6 * floor, 0.75, "wrong more often than said", va="top", **words)
+    handles, labels = ax.get_legend_handles_labels()
+    handles.append(ax.scatter([], [], **LIMIT, edgecolors="0.3"))
+    labels.append("no wrong game: upper limit")
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    figure.suptitle(title, fontsize="medium")
+    return figure
+
+
+def draw_plan(picture: PlanPicture) -> Figure:
+    """Errors against the budget, with a mark where each comes down to the target."""
+    figure = _figure(7.2, 4.4)
+    ax = figure.add_subplot()
+    for i, (curve, budget) in enumerate(zip(picture.curves, picture.needed, strict=True)):
+        colour, dash = STYLES[i]
+        _draw_curve(curve, ax, colour, dash, rank=len(picture.curves) - 1 - i)
+        if budget is not None:
+            _mark_budget(ax, picture, budget, f"{budget:,}", colour)
+    for label, spent in picture.others:
+        ax.axvline(spent, color=STYLES[2][0], linestyle=":", linewidth=1.4, label=label)
+    _finish(ax)
+    ax.axhline(picture.target, color="0.5", linestyle=":", linewidth=1, zorder=0)
+    words: dict[str, Any] = {"textcoords": "offset points", "fontsize": "small", "color": "0.35"}
+    at = (picture.x[0], picture.target)
+    ax.annotate(f"target {picture.target:g}", at, xytext=(6, 4), **words)
+    ax.set_xscale("log")
+    ax.set_xlim(*picture.x)
+    ax.set_ylim(*picture.y)
+    ax.xaxis.set_major_locator(LogLocator(base=10, subs=(1.0, 2.0, 5.0), numticks=12))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_xlabel("budget (pulls)")
+    ax.set_ylabel(picture.ylabel)
+    ax.legend(frameon=False, fontsize="small", loc="lower left")
+    figure.suptitle(picture.title, fontsize="medium")
+    return figure
+
+
+def _mark_budget(ax: Axes, picture: PlanPicture, budget: int, words: str, colour: str) -> None:
+    """A drop line from the target to the axis, with the budget beside it."""
+    ax.plot([budget, budget], [picture.y[0], picture.target], color=colour, linewidth=1)
+    ax.plot([budget], [picture.target], "o", color=colour, markersize=5)
+    at: dict[str, Any] = {"textcoords": "offset points", "ha": "right", "fontsize": "small"}
+    ax.annotate(words, (budget, picture.y[0]), xytext=(-4, 5), color=colour, **at)
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:

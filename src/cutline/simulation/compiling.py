@@ -14,6 +14,7 @@ import sys
 import tempfile
 import types
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +41,17 @@ def compile_kernel(
     With ``counted=False``, functions marked as ``borrows`` do not count references to the arrays
     they hand on: several times faster for slices, but nothing they call may make an array.
     """
-    dispatcher = _compiled(kernel, {}, counted, vector, nogil=True)
-    dispatcher._cache = KernelCache(f"{name}-{digest(kernel)}{'' if counted else '-borrows'}")
+    fingerprint = f"{name}-{digest(kernel)}{'' if counted else '-borrows'}"
+    dispatcher = _compiled(kernel, {}, _How(fingerprint, counted, vector), nogil=True)
+    dispatcher._cache = KernelCache(fingerprint)
     return dispatcher
+
+
+@dataclass(frozen=True)
+class _How:
+    mark: str
+    counted: bool
+    vector: bool
 
 
 def ready(kernel: Any, arguments: tuple[Any, ...], who: str) -> None:
@@ -122,9 +131,7 @@ class KernelCache(NullCache):
         return cache_folder() / f"{self._fingerprint}-{hashlib.sha256(what).hexdigest()[:16]}.nbc"
 
 
-def _compiled(
-    function: Any, done: dict[int, Any], counted: bool, vector: bool, **options: Any
-) -> Any:
+def _compiled(function: Any, done: dict[int, Any], how: _How, **options: Any) -> Any:
     """A compiled copy of a function, in which the plain functions it calls are compiled too."""
     if id(function) in done:
         return done[id(function)]
@@ -133,19 +140,22 @@ def _compiled(
     copy = types.FunctionType(
         function.__code__, names, function.__name__, function.__defaults__, cells
     )
-    copy.__module__, copy.__qualname__ = function.__module__, function.__qualname__
-    if getattr(function, "borrows", False) and not counted:
+    copy.__module__ = function.__module__
+    # Machine code finds what it calls by name, and code of other processes is loaded beside it: a
+    # name that is not of this kernel alone might be taken for another's.
+    copy.__qualname__ = f"{function.__qualname__}_{how.mark}"
+    if getattr(function, "borrows", False) and not how.counted:
         options["_nrt"] = False
-    if not options.get("nogil") and vector:
+    if not options.get("nogil") and how.vector:
         options["forceinline"] = True  # or loops over games around it would not become vector code
     done[id(function)] = numba.njit(error_model="numpy", **options)(copy)
     # Filled in afterwards, as a function may reach itself.
     for cell, old in zip(cells, function.__closure__ or (), strict=True):
         held = old.cell_contents
-        cell.cell_contents = _compiled(held, done, counted, vector) if is_plain(held) else held
+        cell.cell_contents = _compiled(held, done, how) if is_plain(held) else held
     for path, value in reached(function):
         if is_plain(value):
-            _put(names, path, _compiled(value, done, counted, vector))
+            _put(names, path, _compiled(value, done, how))
     return done[id(function)]
 
 

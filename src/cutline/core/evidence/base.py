@@ -50,10 +50,17 @@ class Evidence:
     assumes: ClassVar[str] = ""
     """What the promise rests on, in words for a user, beside a mean that does not drift."""
     keeps: ClassVar[tuple[str, ...]] = ()
+    e_value: ClassVar[bool] = True
+    """Whether their mean is at most 1 at any moment one looks; else 1 / them bounds a p-value."""
 
     log_above: ClassVar[Callable[..., float]]
     log_below: ClassVar[Callable[..., float]]
     learn: ClassVar[Callable[..., object] | None] = None
+
+    @property
+    def clocked(self) -> bool:
+        """Whether it looks at the clock: it asks for the ``step`` of the whole game."""
+        return any("step" in _parameters(each) for each in (self.log_above, self.log_below))
 
     def check(self, problem: Problem) -> None:
         """Raise a ValueError where the evidence is not made for such a problem."""

@@ -1,8 +1,9 @@
 """Published stopping rules as evidence: bounds by a union over time.
 
 One over their "e-value" is a p-value that holds at all times at once, since the chances of being
-misled at each are summed. They are here so that published rules can be played as printed, against
-the level log(K / delta); the mixtures reach the same level with fewer pulls.
+misled at each are summed; its mean is not bounded by 1, so it is no e-value proper. They are here
+so that published rules can be played as printed, against the level log(K / delta); the mixtures
+reach the same level with fewer pulls.
 """
 
 import math
@@ -27,6 +28,7 @@ class Hoeffding(Evidence):
     """
 
     name: ClassVar[str] = "hoeffding"
+    e_value: ClassVar[bool] = False
     assumes: ClassVar[str] = "rewards stay in their range"
 
     def check(self, problem: Problem) -> None:
@@ -75,6 +77,7 @@ class CLUCB(Evidence):
     """
 
     name: ClassVar[str] = "clucb"
+    e_value: ClassVar[bool] = False
     assumes: ClassVar[str] = "rewards stay in their range, or are normal with the given sd"
 
     def check(self, problem: Problem) -> None:

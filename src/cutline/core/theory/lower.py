@@ -137,17 +137,23 @@ def sharp_lower_bound(
     )
 
 
-def edge_divergences(problem: Problem, means: Numbers, sd: PerArm | None = None) -> Floats:
+def edge_divergences(
+    problem: Problem, means: Numbers, sd: PerArm | None = None, *, within: bool = False
+) -> Floats:
     """What a pull of each arm tells about its side: the divergence from its mean to the far edge.
 
     The far edge of the band is threshold - precision for an arm above, threshold + precision for
     one below. It is infinite for an arm within the band, which has no side, and where the kind of
-    reward has no mean beyond the far edge. ``sd`` is for gaussian rewards, one number or one per
-    arm; bounded rewards are taken to be all ``low`` or ``high``, the hardest there are.
+    reward has no mean beyond the far edge. With ``within`` an arm in the band counts as well:
+    either side will do for it, but one edge must be ruled out, at best the one it is farther from.
+    ``sd`` is for gaussian rewards, one number or one per arm; bounded rewards are taken to be all
+    ``low`` or ``high``, the hardest there are.
 
     >>> problem = Problem(arms=3, threshold=0.5, precision=0.1, rewards="gaussian")
     >>> edge_divergences(problem, [0.9, 0.55, 0.1], sd=0.5)
     array([0.5, inf, 0.5])
+    >>> edge_divergences(problem, [0.9, 0.55, 0.1], sd=0.5, within=True)  # (0.55 - 0.4)^2 / 0.5
+    array([0.5  , 0.045, 0.5  ])
     """
     truth, mu = problem.truth(means), finite("means", means)
     kind, low, high = problem.rewards.kind, problem.rewards.low, problem.rewards.high
@@ -155,19 +161,24 @@ def edge_divergences(problem: Problem, means: Numbers, sd: PerArm | None = None)
     if np.any((mu < low) | (mu > high)):
         raise ValueError(f"the mean of {kind} rewards lies between {low:g} and {high:g}")
     spreads = _spreads(kind, sd, len(mu))
+
+    def cost(i: int, side: int) -> float:
+        p, q = float(mu[i]), problem.threshold[i] - side * problem.precision[i]
+        # Nothing is below the range; above it, every divergence is infinite as it is.
+        if side > 0 and q <= low:
+            return math.inf
+        if kind == "gaussian":
+            return gaussian_kl(p, q, spreads[i])
+        if kind == "bounded":
+            return DIVERGENCES[kind]((p - low) / (high - low), (q - low) / (high - low))
+        return DIVERGENCES[kind](p, q)
+
     costs = np.full(len(mu), math.inf)
     for i, side in enumerate(truth.tolist()):
-        far = problem.threshold[i] - side * problem.precision[i]
-        # Nothing is below the range; above it, every divergence is infinite as it is.
-        if side == 0 or (side > 0 and far <= low):
-            continue
-        p, q = float(mu[i]), far
-        if kind == "gaussian":
-            costs[i] = gaussian_kl(p, q, spreads[i])
-        elif kind == "bounded":
-            costs[i] = DIVERGENCES[kind]((p - low) / (high - low), (q - low) / (high - low))
-        else:
-            costs[i] = DIVERGENCES[kind](p, q)
+        if side:
+            costs[i] = cost(i, side)
+        elif within:
+            costs[i] = max(cost(i, 1), cost(i, -1))
     return costs
 
 
@@ -208,7 +219,12 @@ def kl_lower_bound(problem: Problem, means: Numbers, sd: PerArm | None = None) -
 
 
 def confidence_lower_bound(
-    problem: Problem, means: Numbers, confidence: float, sd: PerArm | None = None
+    problem: Problem,
+    means: Numbers,
+    confidence: float,
+    sd: PerArm | None = None,
+    *,
+    within: bool = False,
 ) -> float:
     r"""The pulls that any algorithm needs on average to be right with this confidence.
 
@@ -218,15 +234,16 @@ def confidence_lower_bound(
     for every algorithm that, on every problem of the family, stops and errs with a chance of at
     most delta; d_i as in :func:`kl_lower_bound`, so with precision 0 the divergence between mean
     and threshold. (Kaufmann et al. 2014: an arm moved across the band must change its answer.)
-    Arms within the band are left out, though they may need pulls as well. Infinite where an arm's
-    mean is the threshold and the precision is 0.
+    Arms within the band are left out, though they need pulls as well: ``within`` counts them, which
+    is proven for a confidence close to 1 alone, as either side is right for them (Degenne and
+    Koolen 2019). Infinite where an arm's mean is the threshold and the precision is 0.
 
     >>> problem = Problem(arms=1, threshold=0.0, rewards="gaussian")
     >>> round(confidence_lower_bound(problem, [1.0], 0.95, sd=1.0), 6)  # 2 * 0.9 * log 19
     5.29999
     """
     check_confidence(confidence)
-    information = _information(edge_divergences(problem, means, sd))
+    information = _information(edge_divergences(problem, means, sd, within=within))
     if confidence <= 0.5:  # a toss of a coin does
         return 0.0
     return bernoulli_kl(1 - confidence, confidence) * information

@@ -1,0 +1,169 @@
+"""cutline plan."""
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cutline.cli.shared import numbers, one_sentence, seeded, threaded, writable
+
+if TYPE_CHECKING:
+    from cutline.core.rewards import Rewards
+    from cutline.simulation.planning import Belief
+
+
+@click.command()
+@click.option("--means", help="Guessed means, e.g. 0.9,0.95,0.99.")
+@click.option(
+    "--like",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.csv",
+    help="Means like these past ones: columns arm and rate, or arm and reward (and times) with a "
+    "row for every trial. With --arms, as many are drawn from among them.",
+)
+@click.option("--arms", type=int, help="How many arms, with --share or --like.")
+@click.option("--share", type=float, help="About this share of the --arms is above the bar: 0.1.")
+@click.option(
+    "--spread",
+    type=float,
+    help="How much the arms of a --share differ: the standard deviation of their means in log-odds "
+    "(in logarithms for poisson and exponential rewards).  [default: 2; 1; for gaussian the sd]",
+)
+@click.option("--threshold", "--at-least", "threshold", help="The bar, one or one per mean.")
+@click.option(
+    "--precision",
+    default="0",
+    show_default=True,
+    help="Half-width of the band where either answer is right, one or one per mean.",
+)
+@click.option("--error", type=float, help="The chance of any wrong arm to aim at.  [default: 0.05]")
+@click.option("--wrong-arms", type=float, help="Aim at so many wrong arms on average instead.")
+@click.option(
+    "--confidence",
+    type=float,
+    help="The confidence to stop at, if there is no budget.  [default: 1 - error; 0.95]",
+)
+@click.option("--workers", type=int, help="How many pulls are in flight at a time, e.g. 64.")
+@click.option(
+    "--relax/--no-relax",
+    default=True,
+    show_default=True,
+    help="Show what 1.5 and 2 times the precision would need.",
+)
+@click.option(
+    "--rewards",
+    type=click.Choice(["binary", "gaussian", "poisson", "exponential"]),
+    default="binary",
+    show_default=True,
+    help="What one trial gives.",
+)
+@click.option("--sd", type=float, help="Standard deviation of a gaussian reward.")
+@click.option("--most", type=int, help="The largest budget to look at.  [default: 5000000]")
+@seeded
+@threaded
+@click.option(
+    "--plot", "plot", type=click.Path(dir_okay=False), help="Draw errors against the budget."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print the plan.",
+)
+def plan(**flags: Any) -> None:
+    """Find out what budget a question takes, before a single trial is made.
+
+    Say what you think of the arms: guess their means, name a file of past rates, or say about which
+    share is above the bar. Games are simulated; the answer takes seconds.
+
+    \b
+    cutline plan --means 0.9,0.93,0.96,0.99 --threshold 0.95 --precision 0.01
+    cutline plan --arms 200 --share 0.1 --threshold 0.01 --precision 0.005 --workers 64
+    cutline plan --like past.csv --arms 500 --at-least 0.95 --precision 0.02 --wrong-arms 1
+    cutline plan --like past.csv --at-least 0.95 --precision 0.02 --confidence 0.99 --plot plan.png
+    """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
+    with one_sentence():
+        from cutline.figures.planning import as_json, as_text, picture
+        from cutline.simulation import planning
+
+        writable(flags["plot"], ".png", ".svg", ".pdf")
+        if flags["threshold"] is None:
+            raise click.UsageError("give the bar with --threshold")
+        threshold = numbers("threshold", flags["threshold"])
+        precision = numbers("precision", flags["precision"])
+        rewards = _rewards(flags)
+        with _told() as tell:
+            found = planning.plan(
+                _belief(flags, threshold, rewards),
+                threshold=threshold,
+                precision=precision,
+                error=flags["error"],
+                wrong_arms=flags["wrong_arms"],
+                confidence=flags["confidence"],
+                rewards=rewards,
+                workers=flags["workers"],
+                relax=flags["relax"],
+                most=planning.PATIENCE if flags["most"] is None else flags["most"],
+                seed=flags["seed"],
+                threads=flags["threads"],
+                progress=tell,
+            )
+        click.echo((as_json if flags["form"] == "json" else as_text)(found), nl=False)
+        if flags["plot"]:
+            from cutline.figures.draw import draw_plan, save_figure
+
+            save_figure(draw_plan(picture(found)), flags["plot"])
+
+
+def _rewards(flags: dict[str, Any]) -> "Rewards":
+    from cutline.core.rewards import Rewards
+
+    if flags["rewards"] == "gaussian" and flags["sd"] is None:
+        raise click.UsageError("gaussian rewards need --sd, the standard deviation of one reward")
+    return Rewards(flags["rewards"], sd=flags["sd"])
+
+
+def _belief(flags: dict[str, Any], threshold: list[float], rewards: "Rewards") -> "Belief":
+    """What is thought of the arms, by one of the ways to say it."""
+    from cutline.simulation.planning import guessed, past_rates, resembling, share_above
+
+    ways = [way for way in ("means", "like", "share") if flags[way] is not None]
+    if len(ways) != 1:
+        raise click.UsageError("say which arms: give one of --means, --like and --share")
+    if flags["spread"] is not None and ways != ["share"]:
+        raise click.UsageError("--spread goes with --share: leave it out")
+    if ways == ["means"]:
+        if flags["arms"] is not None:
+            raise click.UsageError("--arms goes with --share and --like: --means says how many")
+        return guessed(numbers("means", flags["means"]))
+    if ways == ["like"]:
+        past = past_rates(flags["like"], rewards=rewards)
+        return resembling(past, arms=flags["arms"], seed=flags["seed"])
+    if flags["arms"] is None:
+        raise click.UsageError("--share needs --arms, how many there are")
+    if len(threshold) != 1:
+        raise click.UsageError("--share is about one bar for all arms: give one --threshold")
+    return share_above(
+        flags["share"],
+        arms=flags["arms"],
+        threshold=threshold[0],
+        rewards=rewards,
+        spread=flags["spread"],
+        seed=flags["seed"],
+    )
+
+
+@contextlib.contextmanager
+def _told() -> Iterator[Callable[[str], None] | None]:
+    """What is being worked on, on a terminal's stderr."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("planning") as status:
+        yield lambda stage: status.update(f"planning: {stage}")
