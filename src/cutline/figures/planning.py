@@ -148,11 +148,12 @@ def _workers(plan: Plan) -> list[str]:
     found = plan.workers
     if found is None:
         return []
-    what = "an error" if plan.of == "error" else "wrong arms"
+    shown = rate(found.predicted)
+    what = f"an error of {shown}" if plan.of == "error" else f"{shown} wrong arms on average"
     words = (
-        f"With {found.in_flight:,} pulls in flight the same budget gives {what} of "
-        f"{rate(found.predicted)} ({rate(found.low)} to {rate(found.high)}),\nagainst "
-        f"{rate(found.alone)} in the same {found.games:,} games with one pull at a time"
+        f"With {found.in_flight:,} pulls in flight the same budget gives {what} "
+        f"({rate(found.low)} to {rate(found.high)}),\nagainst {rate(found.alone)} in the same "
+        f"{found.games:,} games with one pull at a time"
     )
     if found.budget is not None:
         words += f";\nthe default rule then needs about {_round(found.budget):,}"
