@@ -18,7 +18,8 @@ from cutline.simulation.planning import (
     share_above,
 )
 from cutline.simulation.planning.beliefs import quantiles
-from cutline.simulation.planning.sets import crossing
+from cutline.simulation.planning.needs import FRESH, default_need
+from cutline.simulation.planning.sets import MOST, STRIDE, Found, crossing, play
 from cutline.simulation.planning.spending import expected_spend, spend
 from cutline.simulation.planning.turns import Turns, wrong_chance
 
@@ -336,6 +337,16 @@ def test_a_budget_beyond_what_is_looked_at_is_none():
     assert found.default.budget is None
     assert found.default.predicted is None
     assert found.uniform.budget is None
+
+
+def test_no_game_is_played_twice():
+    """Not on two sets, nor to find a budget and to confirm it."""
+    found = play([bandit(), bandit()], Auto(), [60], games=64, seed=0)
+    assert [result.stretches for result in found.results] == [((0, 64),), ((STRIDE, 64),)]
+    confirmed = default_need([bandit()], Found(found, 60, False), "error", 0.9, 0, None)
+    again = play([bandit()], Auto(), [60], games=confirmed.games, seed=0, first_game=FRESH)
+    assert confirmed.predicted == again.curve("error")[0]
+    assert 2 * MOST < FRESH < STRIDE
 
 
 def test_arms_of_one_mean_each_are_one_set():

@@ -7,6 +7,7 @@ from cutline.figures.tables import Row, aligned, rate
 from cutline.simulation.arms import Gaussian
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.result import Result
+from cutline.simulation.stops import Stops
 
 LEVEL = 0.95  # of the intervals shown
 
@@ -38,9 +39,16 @@ def stop_rows(result: Result, names: Sequence[str] | None = None) -> list[Row]:
             "high": float(intervals[r, 1]),
             "false_claims": int(false[r]),
             "lower_bound": floor,
+            "mean_pulls_to_find": _found(stops, r),
         }
         for r, name in enumerate(names or result.specs)
     ]
+
+
+def _found(stops: Stops, rule: int) -> list[float]:
+    """The mean pulls until the first, second, ... arm was proven above, where any was."""
+    seen = stops.found_games[rule] > 0
+    return [float(x) for x in stops.mean_found[rule][seen]]
 
 
 def settling_bound(bandit: Bandit, confidence: float) -> float | None:

@@ -25,6 +25,7 @@ from cutline.simulation.planning.sets import (
 from cutline.simulation.planning.turns import Turns
 
 CONFIRM, IN_FLIGHT = 50_000_000, 5_000_000  # pulls to be made: two seconds each
+FEW = 20  # wrong answers on which the effect of pulls in flight rests
 TRIES = 5  # to confirm a budget, each a little larger
 FRESH = 500_000  # number of the first game that is played to confirm
 
@@ -178,8 +179,10 @@ def with_in_flight(
     Few games show how far the curve moves: the budget moves by as much, in proportion. They may be
     too few to show a small move, and by chance show one to less, which is then taken for none.
     """
-    # Where games are too few to see errors as rare as the target, the curves are not needed there.
+    few_games = max(48, IN_FLIGHT // budget)
     end = max(2 * budget, budget + 4 * workers) if budget < 20_000 else budget
+    if end == budget and target >= FEW / few_games:
+        end = round(1.2 * budget)  # else the curves are compared where errors are more frequent
     horizons = sorted({*grid(first_budget(Auto(), bandits[0]), end, 48), budget})
     games = max(48, min(20_000, IN_FLIGHT // end))
     few = bandits[: max(1, min(len(bandits), games // 4))]
@@ -189,7 +192,7 @@ def with_in_flight(
     together = play(few, Auto(), horizons, in_flight=workers, delay="random", **options)
     place = horizons.index(budget)
     low, high = together.interval(of)[place]
-    level = max(target, 20 / alone.games)
+    level = max(target, FEW / alone.games)
     one, many = (_met(played, of, level) for played in (alone, together))
     moved = None if one is None or many is None else max(1.0, many / one)  # waiting helps nobody
     return Workers(

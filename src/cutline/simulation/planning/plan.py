@@ -162,7 +162,7 @@ def plan(
         if not _has_two_sides(easier[0].problem):
             break
         tell(f"with {factor:g} times the precision")
-        start = default.budget / factor  # as a rule less: searched from here upwards
+        start = 1.3 / factor * default.budget  # as a rule it takes less; else more is tried
         there = search(easier, Auto(), target, pulls=RELAXED, guess=start, **options)
         turns = uniform_budget(easier, of, target, default.budget)
         relaxed.append(Relaxed(wider, factor, there.budget, turns))

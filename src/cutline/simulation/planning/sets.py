@@ -213,7 +213,7 @@ def _pilot(
     count = LANES // games if games < LANES else 2
     few = bandits[:: max(1, len(bandits) // count)][:count]
     first = first_budget(rule, bandits[0])
-    end = float(np.mean([_information(bandit) for bandit in few]))
+    end = 4 * float(np.mean([_information(bandit) for bandit in few]))
     while True:
         last = int(min(max(end, 4 * first), most))
         played = play(few, rule, grid(first, last, 24), games=games, **options)
