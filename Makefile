@@ -13,7 +13,7 @@ READY := .venv/ready
 PIP   := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -q -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test check bench figures constraints clean
+.PHONY: help paper test check bench figures tournament constraints clean
 .DELETE_ON_ERROR:
 
 help: ## this list
@@ -40,6 +40,11 @@ figures: $(READY) ## the figures of the README and the docs, into docs/figures/
 	$(BIN)/cutline paper --games 100000 --out docs/figures
 	$(BIN)/cutline examples --games 4000 --out docs/figures
 	$(BIN)/cutline theory --experiment three-groups --games 100000 --plot docs/figures/bounds.png
+	$(BIN)/cutline plan --arms 200 --share 0.1 --threshold 0.01 --precision 0.005 --plot docs/figures/planning.png
+	$(BIN)/python -m cutline.figures.calibration --out docs/figures
+
+tournament: $(READY) ## every rule on every problem of the suite, into docs/ (half an hour)
+	$(BIN)/cutline tournament --out docs
 
 clean: ## remove .venv, out/ and all caches
 	rm -rf .venv out build dist __pycache__ .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -151,22 +151,30 @@ class Rule:
         for f in sorted(fields(self), key=lambda f: bool(f.kw_only)):
             value = getattr(self, f.name)
             if value is not None and not (f.kw_only and value == f.default):
-                written = _written(value, ".17g")
+                written = _written(value, shortest)
                 words.append(f"{f.name}={written}" if f.kw_only else written)
         return ":".join(words)
 
     def __str__(self) -> str:
         plain = [f for f in fields(self) if not f.kw_only and getattr(self, f.name) is not None]
         named = [f for f in fields(self) if f.kw_only and getattr(self, f.name) != f.default]
-        shown = [_written(getattr(self, f.name), "g") for f in plain]
-        shown += [f"{f.name}={_written(getattr(self, f.name), 'g')}" for f in named]
+        shown = [_written(getattr(self, f.name), "{:g}".format) for f in plain]
+        shown += [f"{f.name}={_written(getattr(self, f.name), '{:g}'.format)}" for f in named]
         return f"{type(self).__name__}({', '.join(shown)})" if shown else type(self).__name__
 
 
-def _written(value: float | tuple[float, ...], form: str) -> str:
+def shortest(number: float) -> str:
+    """The fewest digits that give back the same number.
+
+    >>> shortest(0.95), shortest(256.0)
+    ('0.95', '256')
+    """
+    return repr(float(number)).removesuffix(".0")
+
+
+def _written(value: float | tuple[float, ...], form: Callable[[float], str]) -> str:
     """A setting as a command line writes it: a number, or one per arm as ``1/5/1``."""
-    several = value if isinstance(value, tuple) else (value,)
-    return "/".join(format(number, form) for number in several)
+    return "/".join(map(form, value if isinstance(value, tuple) else (value,)))
 
 
 def most_pulled(pulls: float, total: float, m: int) -> float:
