@@ -28,6 +28,12 @@ def test_stopping_times_as_a_table_and_as_json():
     assert row["lower_bound"] == pytest.approx(186.6, abs=0.1)
 
 
+def test_stopping_times_are_drawn(tmp_path):
+    path = tmp_path / "stops.svg"
+    run(*THREE, "--rules", "auto", "--confidence", "0.95", "--plot", str(path))
+    assert "share of games still going" in path.read_text()
+
+
 def test_a_budget_ends_games_that_are_not_settled():
     words = ("--rules", "auto", "--confidence", "0.95", "--budget", "300", "--format", "json")
     (row,) = json.loads(run(*THREE, *words).output)
@@ -68,7 +74,6 @@ def test_what_rules_and_evidence_are_told_of_the_noise():
         (("--confidence", "2"), "confidence"),
         (("--confidence", "0.95", "--rules", "csar"), "must know the budget"),
         (("--confidence", "0.95", "--evidence", "magic"), "unknown evidence 'magic'"),
-        (("--confidence", "0.95", "--plot", "x.png"), "a curve needs a budget"),
         (("--in-flight", "0"), "in_flight must be a whole number"),
         (("--known-noise",), "--known-noise is for gaussian arms"),
         (("--variance", "2"), "variance is for heavy rewards"),

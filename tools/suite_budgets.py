@@ -3,9 +3,9 @@
     python tools/suite_budgets.py [NAME...]
 
 prints a line for each instance (all of them unless some are named), to be put into ``BUDGETS`` of
-src/cutline/simulation/suite.py, with the shares at which APT errs there and the pulls that one
-rule then plays in the tournament. Those that are capped in ``MOST`` take their three budgets from
-what the tournament can afford. About ten minutes on two cores.
+src/cutline/simulation/suite/budgets.py, with the shares at which APT errs there and the pulls that
+one rule then plays in the tournament. Those that are capped in ``MOST`` take their three budgets
+from what the tournament can afford. About ten minutes on two cores.
 """
 
 import sys

@@ -12,13 +12,13 @@ from matplotlib.colors import to_hex, to_rgb
 import cutline
 from cutline import APT, CSAR, UCBE, Bandit, Bernoulli, Result, RoundRobin, TopArms, Uniform
 from cutline.figures.draw import (
-    STYLES,
     draw_error_curves,
     draw_panels,
     draw_theory,
     plot,
     save_figure,
 )
+from cutline.figures.draw.base import STYLES
 from cutline.figures.tables import Curve
 from cutline.figures.theory import BoundCurve, BoundsPanel
 from cutline.simulation.goals import SIDES
@@ -227,7 +227,7 @@ def test_plot_draws_into_the_axes_it_is_given(ax):
 
 
 def test_only_a_result_can_be_plotted():
-    with pytest.raises(TypeError, match="is a Result, not list"):
+    with pytest.raises(TypeError, match="a Result or a Verdict, not list"):
         plot([1, 2])
 
 
@@ -369,3 +369,36 @@ def test_panels_of_errors_and_regret_share_their_budgets():
     assert (above.get_xlabel(), below.get_xlabel()) == ("", "budget (pulls)")
     assert figure.get_suptitle() == "all of it"
     assert "error wanted" not in entries(below)
+
+
+def test_a_verdict_shows_the_arms_against_the_bar():
+    problem = cutline.Problem(
+        arms=["good", "unclear", "bad", "unseen"],
+        threshold=[0.5, 0.5, 0.6, 0.5],
+        precision=0.1,
+        rewards="binary",
+    )
+    rewards = {"good": [1] * 40, "unclear": [0, 1] * 5, "bad": [0] * 40}
+    verdict = cutline.judge(problem, rewards)
+    ax = plot(verdict)
+    points = {line.get_label(): line.get_xydata().tolist() for line in ax.get_lines()}
+    assert points["proven"] == [[1.0, 0], [0.0, 2]]
+    assert points["undecided"] == [[0.5, 1]]
+    assert [text.get_text() for text in ax.get_yticklabels()] == list(problem.arms)
+    bands = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches]
+    assert bands == [pytest.approx((tau - 0.1, tau + 0.1)) for tau in problem.threshold]
+    assert "all arms at once" in ax.get_title()
+    segments = [path for lines in ax.collections for path in lines.get_segments()]
+    ends = sorted(tuple(segment[:, 0]) for segment in segments if segment[0, 1] == segment[1, 1])
+    assert len(ends) == 4
+    assert any(end == pytest.approx((verdict["good"].low, verdict["good"].high)) for end in ends)
+
+
+def test_stopping_times_show_how_many_games_are_still_going():
+    bandit = Bandit(Bernoulli([0.2, 0.9]), threshold=0.5, precision=0.2)
+    result = cutline.simulate(bandit, [APT()], games=64, confidence=0.9, seed=2)
+    ax = plot(result)
+    line = ax.get_lines()[0]
+    assert line.get_xdata().tolist() == [0, *result.stops.spent[0].tolist()]
+    assert (line.get_ydata()[0], line.get_ydata()[-1]) == (1.0, 0.0)
+    assert ax.get_ylabel() == "share of games still going"

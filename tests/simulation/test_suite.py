@@ -10,8 +10,6 @@ from cutline.core.intervals import clopper_pearson
 from cutline.simulation.suite import (
     MANY,
     SUITE,
-    TARGETS_MANY,
-    apt_curve,
     crossing,
     find_budgets,
     from_folder,
@@ -19,6 +17,8 @@ from cutline.simulation.suite import (
     is_rare,
     own_instances,
 )
+from cutline.simulation.suite.instance import TARGETS_MANY
+from cutline.simulation.suite.search import apt_curve
 
 # Instances are added, never removed: this list only grows.
 NAMES = [

@@ -75,7 +75,10 @@ Your own:
     "the way, instead of once for each budget.",
 )
 @click.option(
-    "--plot", "plot", type=click.Path(dir_okay=False), help="Draw the curve (.png, .svg)."
+    "--plot",
+    "plot",
+    type=click.Path(dir_okay=False),
+    help="Draw the curve, or when games stopped (.png, .svg).",
 )
 @click.option("--save", type=click.Path(dir_okay=False), help="Save the result as JSON.")
 @formatted
@@ -107,10 +110,8 @@ def simulate(spec: str | None, **flags: Any) -> None:
         rules = rules_of(names)
         unbounded = flags["confidence"] is not None and flags["budget"] is None
         budgets = [] if unbounded else whole("budget", flags["budget"] or "500")
-        if unbounded and flags["plot"] is not None:
-            raise click.UsageError("a curve needs a budget: give --budget beside --plot")
         curve = set()
-        if flags["plot"] is not None:
+        if flags["plot"] is not None and flags["confidence"] is None:
             curve = default_horizons(rules, max(budgets), not flags["along"])
         result, stopped = play(
             "simulate",
