@@ -18,13 +18,20 @@ import numpy as np
 from cutline import (
     APT,
     CSAR,
+    EVT,
+    FWT,
+    LSA,
+    PI,
     SAR,
     SLR,
     SLRD,
     SLRV,
+    TTS,
     UCB1,
     UCBE,
     Arms,
+    AugUCB,
+    Auto,
     Bandit,
     Bernoulli,
     BestUCBE,
@@ -49,6 +56,7 @@ from cutline import (
 from cutline.figures.tables import aligned
 
 BUDGET = 500
+SLOW = (SLRD, AugUCB, PI, TTS)
 Job = tuple[str, int, Callable[[int], object]]  # a name, games in a round, what plays them
 
 
@@ -118,16 +126,17 @@ def beside_apt() -> list[tuple[str, Bandit, list[Rule]]]:
     """Families of arms, and the rules that are timed beside APT on them."""
     robust = [ClippedAPT(), CatoniAPT(), MedianAPT()]
     plain = [UCBE(1), CSAR(), Uniform(), RoundRobin()]
+    field = [LSA(), FWT(), EVT(), AugUCB(), PI(), TTS()]
     means = [0.4, 0.5, 0.6, 0.7, 0.8, 1.2, 1.3, 1.4, 1.5, 1.6]
 
     def around_one(arms: Arms) -> Bandit:
         return Bandit(arms, threshold=1.0, precision=0.1)
 
     return [
-        ("Bernoulli", three_groups(), [*plain, SLR(), SLRD(), *robust]),
-        ("Gaussian", three_groups(True), [*plain, SLR(), SLRV(), *robust]),
-        ("Poisson", around_one(Poisson(means)), [SLR()]),
-        ("exponential", around_one(Exponential(means)), [SLR()]),
+        ("Bernoulli", three_groups(), [Auto(), *plain, *field, SLR(), SLRD(), *robust]),
+        ("Gaussian", three_groups(True), [Auto(), *plain, SLR(), SLRV(), *robust]),
+        ("Poisson", around_one(Poisson(means)), [Auto(), SLR()]),
+        ("exponential", around_one(Exponential(means)), [Auto(), SLR()]),
         ("Pareto", around_one(Pareto(means, 2.0)), list(robust)),
         ("Student-t", around_one(StudentT(means, 2.2, 0.5)), list(robust)),
         (
@@ -136,6 +145,22 @@ def beside_apt() -> list[tuple[str, Bandit, list[Rule]]]:
             [SLR()],
         ),
     ]
+
+
+def live() -> list[Job]:
+    """APT as it goes live, beside the usual kernel: pulls in flight, evidence looked at each time."""
+    coins, normal = three_groups(), three_groups(True)
+    ways = {
+        "one pull at a time": {"delay": "random"},
+        "8 in flight": {"delay": "random", "in_flight": 8},
+        "64 in flight": {"delay": "random", "in_flight": 64},
+        "Hoeffding bounds": {"evidence": "hoeffding"},
+        "Beta mixture": {"evidence": "beta-mixture"},
+        "betting": {"evidence": "betting"},
+    }
+    jobs: list[Job] = [("the usual kernel", 100_000, ours(APT(), coins))]
+    jobs += [(name, 10_000, ours(APT(), coins, **how)) for name, how in ways.items()]
+    return [*jobs, ("t mixture, Gaussian", 10_000, ours(APT(), normal, evidence="t-mixture"))]
 
 
 def main() -> None:
@@ -153,10 +178,12 @@ def main() -> None:
         show(f"APT, {kind} arms, whole curve", jobs, speeds(jobs, rounds))
     for kind, bandit, rules in beside_apt():
         jobs = [
-            (str(rule), 10_000 if isinstance(rule, SLRD) else 100_000, ours(rule, bandit))
+            (str(rule), 10_000 if isinstance(rule, SLOW) else 100_000, ours(rule, bandit))
             for rule in (APT(), *rules)
         ]
         show(f"{kind} arms, all cores", jobs, speeds(jobs, rounds))
+    jobs = live()
+    show("live games, Bernoulli arms, all cores", jobs, speeds(jobs, rounds))
     bandit = arithmetic().for_best_arm()
     jobs = [
         (str(rule), 20_000, ours(rule, bandit, goal=TopArms(1), horizons=[BUDGET]))

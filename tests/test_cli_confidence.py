@@ -17,7 +17,8 @@ def run(*words):
 def test_stopping_times_as_a_table_and_as_json():
     table = run(*THREE, "--rules", "auto", "--confidence", "0.95").output
     assert table.splitlines()[0].split()[:3] == ["rule", "games", "mean"]
-    assert "lower bound on the mean pulls of any algorithm: 186.6" in table
+    assert "lower bound on the mean pulls, for a confidence near 1: 186.6" in table
+    assert "times what proving every arm apart takes" in table
     (row,) = json.loads(
         run(*THREE, "--rules", "auto", "--confidence", "0.95", "--format", "json").output
     )
@@ -40,6 +41,21 @@ def test_a_budget_ends_games_that_are_not_settled():
     assert row["settled_games"] < 200
     assert row["pulls_of_90_percent"] == 300
     assert row["mean_open_arms"] > 0
+    assert row["mean_open_arms"] == pytest.approx(sum(row["open_arms"].values()))
+    table = run(*THREE, *words[:-2]).output
+    named = table[table.index("arms left undecided") :]
+    assert "3 (" in named or "4 (" in named or "5 (" in named  # those next to the bar
+
+
+def test_what_has_no_number_is_null_and_csv_holds_no_lists():
+    sharp = ("simulate", "--means", "0.5,0.9", "--threshold", "0.5", "--budget", "100")
+    sharp += ("--confidence", "0.95", "--games", "1", "--rules", "auto", "--format")
+    (row,) = json.loads(run(*sharp, "json").output)
+    assert row["standard_error"] is None
+    assert row["lower_bound"] is None
+    head, line = run(*sharp, "csv").output.splitlines()
+    assert "mean_pulls_to_find" not in head
+    assert len(head.split(",")) == len(line.split(","))
 
 
 def test_pulls_in_flight_and_other_evidence():
@@ -72,7 +88,11 @@ def test_what_rules_and_evidence_are_told_of_the_noise():
     [
         (("--confidence", "0.95", "--precision", "0"), "precision must be above 0"),
         (("--confidence", "2"), "confidence"),
-        (("--confidence", "0.95", "--rules", "csar"), "must know the budget"),
+        (("--confidence", "0.95", "--rules", "csar"), "does not leave settled arms alone"),
+        (("--confidence", "0.95", "--budget", "100,200"), "take one budget"),
+        (("--evidence", "hoeffding"), "goes with --confidence"),
+        (("--confidence", "0.95", "--goal", "best-arm", "--budget", "99"), "about the sides"),
+        (("--known-noise", "--variance", "2"), "--variance for heavy tails"),
         (("--confidence", "0.95", "--evidence", "magic"), "unknown evidence 'magic'"),
         (("--in-flight", "0"), "in_flight must be a whole number"),
         (("--known-noise",), "--known-noise is for gaussian arms"),

@@ -16,6 +16,7 @@ from cutline.core.evidence import (
     Hoeffding,
     Ledger,
     NormalMixture,
+    TMixture,
     arm_columns,
     default_evidence,
 )
@@ -287,13 +288,28 @@ def test_evidence_that_counts_the_pulls_of_all_arms_is_refused():
     assert not Hoeffding().clocked
 
 
-def test_bounds_on_p_values_make_no_discoveries():
-    verdict = judge(coins(2), {"0": [1] * 60}, evidence=Hoeffding())
-    with pytest.raises(ValueError, match="hoeffding bounds p-values"):
-        verdict.discoveries(0.1)
+def test_bounds_on_p_values_make_discoveries_by_the_p_values():
+    verdict = judge(coins(2), {"0": [1] * 60}, evidence="hoeffding")
+    p = verdict["0"].p_value
+    e = 1 / (2 * math.sqrt(p))
+    assert verdict.discoveries(2 / e * 1.0001) == {"0": "above"}
+    assert verdict.discoveries(2 / e * 0.9999) == {}
     assert not Hoeffding.e_value
     assert not CLUCB.e_value
+    assert not TMixture.e_value
     assert BetaMixture.e_value
+    # The mean of the e-value is 1 where the p-value is uniform.
+    assert np.mean(0.5 / np.sqrt((np.arange(10**6) + 0.5) / 10**6)) == pytest.approx(1, abs=1e-3)
+
+
+def test_rewards_by_arm_in_order_and_evidence_by_name():
+    by_name = judge(coins(2), {"0": [1] * 9, "1": [0]})
+    assert judge(coins(2), [[1] * 9, [0]]) == by_name
+    assert judge(coins(2), [[1] * 9, [0]], evidence="beta-mixture") == by_name
+    with pytest.raises(ValueError, match="2 arms and 3 lists"):
+        judge(coins(2), [[1], [0], [1]])
+    with pytest.raises(ValueError, match="unknown evidence 'magic'"):
+        judge(coins(2), [[1], [0]], evidence="magic")
 
 
 # --- discoveries ---------------------------------------------------------------------------------

@@ -399,6 +399,7 @@ def test_stopping_times_show_how_many_games_are_still_going():
     result = cutline.simulate(bandit, [APT()], games=64, confidence=0.9, seed=2)
     ax = plot(result)
     line = ax.get_lines()[0]
-    assert line.get_xdata().tolist() == [0, *result.stops.spent[0].tolist()]
+    spent = result.stops.spent[0].tolist()
+    assert list(line.get_xdata()) == [0, *spent, spent[-1]]
     assert (line.get_ydata()[0], line.get_ydata()[-1]) == (1.0, 0.0)
     assert ax.get_ylabel() == "share of games still going"

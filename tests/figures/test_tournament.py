@@ -11,13 +11,13 @@ from scipy.optimize import minimize
 from cutline import APT, Bandit, Bernoulli, StudentT, Uniform, simulate
 from cutline.figures.draw import draw_overview
 from cutline.figures.tournament import (
+    CONTESTANTS,
     COSTS,
     as_json,
     as_page,
     as_text,
     beyond_chance,
     budget_ratio,
-    contestants,
     discordant,
     geometric_mean,
     overview,
@@ -238,15 +238,15 @@ def test_costs_are_the_same_everywhere():
     own, each = COSTS["csar"]
     per_pull = own + 10 * each + 0.08
     assert seconds == pytest.approx(1_000 * 600 * per_pull * 1e-9 / 2)  # replayed: 100 + 200 + 300
-    assert all(name in COSTS for name in contestants())
-    assert set(contestants()) <= set(RULES)
+    assert all(name in COSTS for name in CONTESTANTS)
+    assert set(CONTESTANTS) <= set(RULES)
 
 
 def test_the_whole_tournament_is_affordable():
     seconds = pulls = 0.0
     for one in SUITE.values():
         pulls += one.budgets[-1] * one.games
-        planned = plan(one, contestants())
+        planned = plan(one, CONTESTANTS)
         seconds += sum(
             predicted_seconds(name, parse_rule(name), one.bandit, planned.budgets, planned.games)
             for name in planned.rules

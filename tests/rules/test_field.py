@@ -480,14 +480,10 @@ def test_doubt_where_an_edge_is_outside_of_the_range():
 
 def test_tts_with_doubts_too_small_for_a_number():
     pulls, total = np.array([9e4, 5e4, 8e4]), np.array([0.0, 5e4, 0.0])
-    tau, eps, memory = np.full(3, 0.5), np.full(3, 0.1), np.zeros(7)
-    for last in range(3):
-        memory[0] = last + 1.0
-        TTS.choose(pulls, total, tau, eps, memory, 3, last, 0.5, 1.0)
-    memory[0] = 3.0
+    tau, eps, memory = np.full(3, 0.5), np.full(3, 0.1), np.zeros(TTS().memory(3))
     assert TTS.choose(pulls, total, tau, eps, memory, 3, 3, 0.9, 1.0) == 1
-    assert memory[1:4].tolist() == [0.0, 0.0, 0.0]
-    assert np.all(memory[4:7] < -2e4)
+    assert memory[:3].tolist() == [0.0, 0.0, 0.0]
+    assert np.all(memory[3:6] < -2e4)
 
 
 def test_no_index_is_ever_not_a_number():

@@ -104,8 +104,7 @@ def test_within_three_times_the_lower_bound_at_k_over_delta(make, gaussian):
     level = 0.05 / 10
     bound = confidence_lower_bound(bandit.problem, bandit.means, 1 - level, sd=sd, within=True)
     stops = simulate(bandit, [Auto()], games=400, seed=74, confidence=0.95).stops
-    print(make.__name__, gaussian, stops.mean_spent[0] / bound)
-    assert 1.0 < stops.mean_spent[0] / bound < 2.0  # measured:
+    assert 1.0 < stops.mean_spent[0] / bound < 1.35  # measured: 1.17 to 1.24
 
 
 def test_stopping_with_a_budget_names_no_more_than_is_proven():
@@ -113,8 +112,7 @@ def test_stopping_with_a_budget_names_no_more_than_is_proven():
     result = simulate(bandit, [Auto()], budget=[800], games=100, seed=75, confidence=0.95)
     assert result.stops.finished[0] < 100
     assert result.stops.spent.max() == 800
-    left = result.stops.open_sum[0] / 100
-    assert 0 < left < 6
+    assert 0 < result.stops.mean_open[0] < 6
 
 
 def test_a_higher_confidence_costs_pulls_in_proportion_to_its_logarithm():

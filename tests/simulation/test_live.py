@@ -12,7 +12,9 @@ from cutline import (
     SLR,
     SLRD,
     SLRV,
+    TTS,
     UCBE,
+    AugUCB,
     Bandit,
     Bernoulli,
     ClippedAPT,
@@ -206,7 +208,7 @@ def test_counts_do_not_depend_on_threads_and_chunks_and_results_merge(tmp_path):
     apart = simulate(COINS, [APT(), Uniform()], games=20, threads=1, chunk=7, **how)
     rest = simulate(COINS, [APT(), Uniform()], games=30, first_game=20, **how)
     both = rest.merge(apart)
-    for name in ("spent", "levels", "finished", "open_sum", "found_sum", "found_games"):
+    for name in ("spent", "levels", "finished", "open_games", "found_sum", "found_games"):
         assert getattr(both.stops, name).tolist() == getattr(whole.stops, name).tolist(), name
     assert both.wrong_games.tolist() == whole.wrong_games.tolist()
     whole.save(tmp_path / "result.json")
@@ -215,6 +217,7 @@ def test_counts_do_not_depend_on_threads_and_chunks_and_results_merge(tmp_path):
     assert loaded.stops.settings == {
         "confidence": 0.9,
         "evidence": "beta-mixture",
+        "code": "()",
         "in_flight": 4,
         "delay": "random",
         "in_order": True,
@@ -262,11 +265,65 @@ def test_without_a_budget_games_must_be_able_to_end():
     beyond = Bandit(Bernoulli([0.2, 0.5]), threshold=0.05, precision=0.1)
     with pytest.raises(ValueError, match="within the rewards' range"):
         simulate(beyond, [APT()], games=3, confidence=0.9)
+    with pytest.raises(ValueError, match="does not leave settled arms alone"):
+        simulate(COINS, [Uniform()], games=3, confidence=0.9)
     with pytest.raises(ValueError, match="must know the budget"):
-        simulate(COINS, [CSAR()], games=3, confidence=0.9)
+        simulate(COINS, [UCBE(1)], games=3, confidence=0.9)
+    with pytest.raises(ValueError, match="horizons need a budget"):
+        simulate(COINS, [APT()], games=3, confidence=0.9, horizons=[10])
+    with pytest.raises(ValueError, match="about the sides of arms"):
+        simulate(COINS, [APT()], games=3, budget=50, confidence=0.9, goal=TopArms(1))
     heavy = Bandit(Gaussian([0.0, 2.0]), threshold=1.0, precision=0.5, rewards=Rewards("heavy"))
     with pytest.raises(ValueError, match="bound on their variance"):
         simulate(heavy, [APT()], games=3, confidence=0.9)
+
+
+def test_evidence_without_a_confidence_changes_nothing_even_where_it_is_infinite():
+    # No mean lies below 0, so every reward above it is infinite evidence for "above".
+    edge = Bandit(Bernoulli([0.97, 0.99, 0.5]), threshold=0.95, precision=0.05)
+    plain = simulate(edge, [RoundRobin()], budget=[300], games=32)
+    weighed = simulate(edge, [RoundRobin()], budget=[300], games=32, evidence="beta-mixture")
+    assert weighed.pulls_sum.tolist() == plain.pulls_sum.tolist()
+    assert weighed.wrong_games.tolist() == plain.wrong_games.tolist()
+    assert weighed.stops.finished.tolist() == [0]
+    assert weighed.stops.found_games.sum() == 0
+
+
+tts, aug_ucb = TTS.choose, AugUCB.choose  # plain functions, which are compiled along
+
+
+class ForgetfulTTS(TTS):
+    """The same rule, which works everything out anew at every step."""
+
+    @staticmethod
+    def choose(pulls, total, tau, eps, memory, arms, step, luck, width):
+        memory[2 * arms : 4 * arms] = -1.0  # the pulls and totals that it remembers numbers of
+        return tts(pulls, total, tau, eps, memory, arms, step, luck, width)
+
+
+class ForgetfulAugUCB(AugUCB):
+    """The same."""
+
+    @staticmethod
+    def choose(
+        pulls, total, squares, tau, eps, memory, arms, step, budget, rho, psi, width, spend
+    ):  # fmt: skip
+        memory[len(memory) - 2 * arms :] = -1.0
+        return aug_ucb(
+            pulls, total, squares, tau, eps, memory, arms, step, budget, rho, psi, width, spend
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "anew"),
+    [(TTS(), ForgetfulTTS()), (AugUCB(), ForgetfulAugUCB())],
+    ids=["tts", "aug-ucb"],
+)
+def test_rules_that_remember_see_results_that_come_late(rule, anew):
+    live = Live(in_flight=10, delay=random)
+    ours, fresh = (Player(one, three_groups(), live=live) for one in (rule, anew))
+    for game in range(5):
+        assert ours.picks(SEED, game, 200) == fresh.picks(SEED, game, 200)
 
 
 def test_evidence_of_your_own_and_the_best_arm_with_pulls_in_flight():
@@ -284,7 +341,8 @@ def test_evidence_of_your_own_and_the_best_arm_with_pulls_in_flight():
     stops = simulate(COINS, [APT()], budget=[50], games=4, confidence=0.5, evidence=Never()).stops
     assert stops.spent.tolist() == [[50] * 4]
     assert stops.finished.tolist() == [0]
-    assert stops.open_sum.tolist() == [24]
+    assert stops.open_games.tolist() == [[4] * 6]
+    assert stops.mean_open.tolist() == [6.0]
     counts = Bandit(Poisson([1.0, 2.0, 4.0]), threshold=4.0)
     best = simulate(counts, [APT()], budget=[200], games=50, goal=TopArms(1), in_flight=4)
     assert best.error_rate[0] < 0.2

@@ -9,6 +9,7 @@ import pytest
 from cutline import Auto, Bandit, Bernoulli, Exponential, Gaussian, Poisson, RoundRobin, simulate
 from cutline.core.intervals import clopper_pearson
 from cutline.core.rewards import Rewards
+from cutline.simulation.curves import crossing
 from cutline.simulation.planning import (
     Belief,
     guessed,
@@ -19,7 +20,7 @@ from cutline.simulation.planning import (
 )
 from cutline.simulation.planning.beliefs import quantiles
 from cutline.simulation.planning.needs import FRESH, default_need
-from cutline.simulation.planning.sets import MOST, STRIDE, Found, crossing, play
+from cutline.simulation.planning.sets import MOST, STRIDE, Found, play
 from cutline.simulation.planning.spending import expected_spend, spend
 from cutline.simulation.planning.turns import Turns, wrong_chance
 

@@ -7,13 +7,12 @@ import pytest
 
 from cutline import APT, Bandit, Bernoulli, dataset, simulate
 from cutline.core.intervals import clopper_pearson
+from cutline.simulation.curves import crossing, grid
 from cutline.simulation.suite import (
     MANY,
     SUITE,
-    crossing,
     find_budgets,
     from_folder,
-    grid,
     is_rare,
     own_instances,
 )
@@ -133,10 +132,10 @@ def test_crossing_by_hand():
     assert crossing(horizons, falling, 0.1) == 20
     assert crossing(horizons, falling, 0.5) == 10  # from the first on
     assert crossing(horizons, falling, 0.0125) == 35  # towards 0 there is no logarithm
-    assert crossing(horizons, falling[:3], 0.01) == np.inf
+    assert crossing(horizons[:3], falling[:3], 0.01) is None
     wavy = np.array([0.1, 0.04, 0.1, 0.05])
     assert crossing(horizons, wavy, 0.05) == 40  # the last time that it gets there
-    assert grid(5, 5) == [5]
+    assert grid(5, 5, 120) == [5]
 
 
 def test_budgets_are_found_for_any_bandit():

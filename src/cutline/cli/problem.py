@@ -179,6 +179,8 @@ def _told(flags: dict[str, Any], arms: "Arms") -> "Rewards | None":
     from cutline.core.rewards import Rewards
     from cutline.simulation.arms import Gaussian
 
+    if flags["known_noise"] and flags["variance"] is not None:
+        raise click.UsageError("--known-noise is for gaussian arms, --variance for heavy tails")
     if flags["known_noise"]:
         if not isinstance(arms, Gaussian):
             raise click.UsageError("--known-noise is for gaussian arms: leave it out")

@@ -49,11 +49,14 @@ Your own:
 @click.option(
     "--confidence",
     type=float,
-    help="Stop a game when its evidence allows no more than this to be wrong, e.g. 0.95.",
+    help="Stop a game once the chance that any arm is wrong is at most 1 less this, e.g. 0.95.",
 )
 @click.option(
     "--evidence",
-    help="What is weighed after every pull.  [default: what is made for the kind of reward]",
+    metavar="NAME",
+    help="What is weighed after every pull, with --confidence: beta-mixture, betting, "
+    "normal-mixture, t-mixture, poisson-mixture, exponential-mixture, catoni, hoeffding, clucb."
+    "  [default: what is made for the kind of reward]",
 )
 @click.option(
     "--in-flight", type=int, default=1, help="Pulls that wait for their results at a time."
@@ -110,6 +113,10 @@ def simulate(spec: str | None, **flags: Any) -> None:
         rules = rules_of(names)
         unbounded = flags["confidence"] is not None and flags["budget"] is None
         budgets = [] if unbounded else whole("budget", flags["budget"] or "500")
+        if flags["confidence"] is not None and len(budgets) > 1:
+            raise click.UsageError("games that stop at a confidence take one budget, the most")
+        if flags["evidence"] is not None and flags["confidence"] is None:
+            raise click.UsageError("--evidence goes with --confidence: say when games stop")
         curve = set()
         if flags["plot"] is not None and flags["confidence"] is None:
             curve = default_horizons(rules, max(budgets), not flags["along"])

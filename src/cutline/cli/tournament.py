@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cutline.cli.shared import folder, note, one_sentence, play, progress, seeded, threaded
 
@@ -83,9 +84,7 @@ def tournament(
         if names is not None:
             for name in names:
                 parse_rule(name)  # refuses what is no rule before anything is played
-        chosen = names or [
-            name for name in numbers.contestants() if not quick or name in numbers.QUICK
-        ]
+        chosen = names or list(numbers.QUICK if quick else numbers.CONTESTANTS)
         instances = _instances(only, data, quick=quick, threads=threads)
         if out is not None:
             folder(out)
@@ -103,7 +102,7 @@ def tournament(
         if not rows:
             raise KeyboardInterrupt
         result = numbers.report(
-            plans, rows, seed=seed, limit=bound, quick=quick, command=_command(sys.argv)
+            plans, rows, seed=seed, limit=bound, quick=quick, command=_command()
         )
         click.echo((numbers.as_json if form == "json" else numbers.as_text)(result), nl=False)
         if out is not None:
@@ -141,5 +140,13 @@ def _instances(
     return [found[name] for name in dict.fromkeys(wanted)]
 
 
-def _command(words: list[str]) -> str:
-    return shlex.join(["cutline", *words[1:]])
+def _command() -> str:
+    """What decides the numbers: all that was said, but for where they go and who computes them."""
+    context = click.get_current_context()
+    words = ["cutline", "tournament"]
+    for option in context.command.params:
+        name, value = str(option.name), context.params[str(option.name)]
+        said = context.get_parameter_source(name) == ParameterSource.COMMANDLINE
+        if said and name not in ("out", "threads", "form"):
+            words += [option.opts[0]] if value is True else [option.opts[0], str(value)]
+    return shlex.join(words)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cutline.core.estimate import wrong_chance, wrong_chances
-from cutline.core.evidence import Evidence, Ledger, default_evidence
+from cutline.core.evidence import Evidence, Ledger, default_evidence, parse_evidence
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats, Tallies, Tally
 from cutline.core.theory.checks import check_confidence
@@ -123,31 +123,38 @@ class Verdict:
         rate), by e-BH (Wang and Ramdas, 2022): the k arms with the largest e-values are called,
         for the largest k whose k-th e-value is at least K / (rate k). It calls more arms than
         ``proven`` where there are hundreds. It goes by the e-values as they are now, and holds at
-        one moment, such as the end, not for all moments at once.
+        one moment, such as the end, not for all moments at once. Where the evidence is no e-value
+        (normal rewards of unknown noise) it goes by the p-values, at some loss.
 
         >>> coins = Problem(arms=3, threshold=0.5, precision=0.1, rewards="binary")
         >>> judge(coins, {"0": [1] * 9, "1": [0] * 9, "2": [0, 1] * 5}).discoveries(rate=0.05)
         {'0': 'above', '1': 'below'}
         """
-        if self.evidence is not None and not self.evidence.e_value:
-            raise ValueError(
-                f"discoveries need e-values, and {self.evidence.name} bounds p-values: judge the "
-                "rewards with the evidence made for their kind, the default"
-            )
         if not 0 < rate < 1:
             raise ValueError(
                 f"rate must lie between 0 and 1, got {rate!r}: it is the share of false calls "
                 "that is allowed among the calls made"
             )
-        ranked = sorted(self.arms, key=lambda arm: -max(arm.log_above, arm.log_below))
+        weighed = [(*self._e_value(arm), arm.arm) for arm in self.arms]
+        ranked = sorted(weighed, key=lambda item: -item[0])
         called = 0
-        for k, arm in enumerate(ranked, 1):
-            if max(arm.log_above, arm.log_below) >= math.log(len(ranked) / (rate * k)):
+        for k, (log_e, _, _) in enumerate(ranked, 1):
+            if log_e >= math.log(len(ranked) / (rate * k)):
                 called = k
-        return {
-            arm.arm: "above" if arm.log_above >= arm.log_below else "below"
-            for arm in ranked[:called]
-        }
+        return {name: side for _, side, name in ranked[:called]}
+
+    def _e_value(self, arm: ArmVerdict) -> tuple[float, str]:
+        """The logarithm of an e-value as it is now, and the side it speaks for.
+
+        Evidence that bounds p-values alone is turned into one by p -> 1 / (2 sqrt(p)), whose mean
+        is at most 1 whatever the p-value.
+        """
+        if self.evidence is not None and not self.evidence.e_value:
+            p = max(arm.p_value, 1e-300)
+            return -0.5 * math.log(p) - math.log(2.0), arm.side or "below"
+        if arm.log_above >= arm.log_below:
+            return arm.log_above, "above"
+        return arm.log_below, "below"
 
     def columns(self) -> dict[str, list[Any]]:
         """One list a column and one row an arm, as data frames take it."""
@@ -157,23 +164,29 @@ class Verdict:
 
 def judge(
     problem: Problem,
-    rewards: Mapping[str, Sequence[float]],
+    rewards: Mapping[str, Sequence[float]] | Sequence[Sequence[float]],
     *,
     confidence: float = 0.95,
-    evidence: Evidence | None = None,
+    evidence: Evidence | str | None = None,
 ) -> Verdict:
     """The verdict on recorded rewards, each arm's in the order in which they were *asked for*.
 
     Whatever rule chose the pulls, and whenever one looks, the promises of a :class:`Verdict` hold,
-    as long as an arm's mean does not drift and no reward was left out because of its value. Arms
-    that are not mentioned count as never seen. ``evidence`` is that made for the kind of reward
-    unless another is given.
+    as long as an arm's mean does not drift and no reward was left out because of its value.
+    ``rewards`` maps names to lists, where arms that are not mentioned count as never seen, or holds
+    one list for every arm, in order. ``evidence`` is that made for the kind of reward unless
+    another is given, as it is or by name.
     """
+    if not isinstance(rewards, Mapping):  # one list for every arm, in order
+        if len(rewards) != len(problem.arms):
+            raise ValueError(f"there are {len(problem.arms)} arms and {len(rewards)} lists")
+        rewards = dict(zip(problem.arms, rewards, strict=True))
     known = set(problem.arms)
     for name in rewards:
         if name not in known:
             raise ValueError(f"there is no arm {name!r} in the problem: arms go by their names")
     kind = default_evidence(problem) if evidence is None else evidence
+    kind = parse_evidence(kind) if isinstance(kind, str) else kind
     columns: Mapping[str, Floats] = {}
     if kind is not None:
         kind.check(problem)

@@ -1,5 +1,6 @@
 """When games stopped at a confidence, as rows and as a table."""
 
+import math
 from collections.abc import Sequence
 
 from cutline.core.theory import confidence_lower_bound
@@ -10,6 +11,7 @@ from cutline.simulation.result import Result
 from cutline.simulation.stops import Stops
 
 LEVEL = 0.95  # of the intervals shown
+MOST = 8  # undecided arms that are named
 
 
 def stop_rows(result: Result, names: Sequence[str] | None = None) -> list[Row]:
@@ -19,6 +21,8 @@ def stop_rows(result: Result, names: Sequence[str] | None = None) -> list[Row]:
         raise ValueError("stopping times are kept when a confidence is given: confidence=0.95")
     confidence = float(stops.settings["confidence"])
     floor = settling_bound(result.bandit, confidence)
+    # To be right about all arms at once, each is held to its share of what may be wrong.
+    of_all = settling_bound(result.bandit, 1.0 - (1.0 - confidence) / len(result.arms))
     quantiles = {name: stops.quantile(share) for name, share in (("median", 0.5), ("90 %", 0.9))}
     false = stops.false_claims(1.0 - confidence)
     intervals = result.at([result.budget]).error_interval(LEVEL)[:, -1]
@@ -28,36 +32,58 @@ def stop_rows(result: Result, names: Sequence[str] | None = None) -> list[Row]:
             "confidence": confidence,
             "games": result.games,
             "mean_pulls": float(stops.mean_spent[r]),
-            "standard_error": float(stops.standard_error[r]),
+            "standard_error": _finite(float(stops.standard_error[r])),
             "median_pulls": int(quantiles["median"][r]),
             "pulls_of_90_percent": int(quantiles["90 %"][r]),
             "settled_games": int(stops.finished[r]),
-            "mean_open_arms": float(stops.open_sum[r] / result.games),
+            "mean_open_arms": float(stops.mean_open[r]),
+            "open_arms": _open(result, r),
             "wrong_games": int(result.wrong_games[r, -1]),
             "error_rate": float(result.error_rate[r]),
             "low": float(intervals[r, 0]),
             "high": float(intervals[r, 1]),
             "false_claims": int(false[r]),
             "lower_bound": floor,
+            "times_lower_bound": _over(float(stops.mean_spent[r]), floor),
+            "times_lower_bound_of_all": _over(float(stops.mean_spent[r]), of_all),
             "mean_pulls_to_find": _found(stops, r),
         }
         for r, name in enumerate(names or result.specs)
     ]
 
 
-def _found(stops: Stops, rule: int) -> list[float]:
-    """The mean pulls until the first, second, ... arm was proven above, where any was."""
-    seen = stops.found_games[rule] > 0
-    return [float(x) for x in stops.mean_found[rule][seen]]
+def _found(stops: Stops, rule: int) -> list[Row]:
+    """The mean pulls until the first, second, ... arm was proven above, and in how many games."""
+    pairs = zip(stops.mean_found[rule], stops.found_games[rule], strict=True)
+    return [{"mean_pulls": float(mean), "games": int(games)} for mean, games in pairs if games]
+
+
+def _open(result: Result, rule: int) -> dict[str, float]:
+    """The share of games in which each arm was left open, where it ever was."""
+    assert result.stops is not None
+    shares = result.stops.open_games[rule] / result.games
+    return {arm: float(x) for arm, x in zip(result.arms, shares, strict=True) if x > 0}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _over(above: float, below: float | None) -> float | None:
+    return above / below if below else None
 
 
 def settling_bound(bandit: Bandit, confidence: float) -> float | None:
-    """What any algorithm needs on average (for a confidence near 1), or None if it is not known."""
+    """What any algorithm needs on average, or None where it is not known or infinite.
+
+    Arms inside the band count, for which it is proven in the limit of a confidence of 1 alone.
+    """
     sd = bandit.arms.sd if isinstance(bandit.arms, Gaussian) else None
     try:
-        return confidence_lower_bound(bandit.problem, bandit.means, confidence, sd=sd, within=True)
+        bound = confidence_lower_bound(bandit.problem, bandit.means, confidence, sd=sd, within=True)
     except ValueError:  # no family with one parameter
         return None
+    return _finite(bound)
 
 
 def stop_table(rows: Sequence[Row]) -> str:
@@ -76,5 +102,16 @@ def stop_table(rows: Sequence[Row]) -> str:
     table = aligned([list(columns), *zip(*columns.values(), strict=True)])
     floor = rows[0]["lower_bound"]
     if floor is not None:
-        table += f"lower bound on the mean pulls of any algorithm: {floor:.4g}\n"
+        table += f"lower bound on the mean pulls, for a confidence near 1: {floor:.4g}\n"
+        for row in rows:
+            table += (
+                f"{row['rule']}: {row['times_lower_bound']:.3g} times that, or "
+                f"{row['times_lower_bound_of_all']:.3g} times what proving every arm apart takes\n"
+            )
+    for row in rows:
+        most = sorted(row["open_arms"].items(), key=lambda item: -item[1])[:MOST]
+        if most:
+            named = ", ".join(f"{arm} ({share:.0%})" for arm, share in most)
+            table += f"{row['rule']}: arms left undecided, with the share of games: {named}"
+            table += ", ...\n" if len(row["open_arms"]) > MOST else "\n"
     return table

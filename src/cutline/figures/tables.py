@@ -67,8 +67,9 @@ def reading(result: Result, rule: int) -> str:
 
 
 def as_csv(rows: Sequence[Row]) -> str:
-    """Rows as comma-separated values, in the columns of the first."""
-    return _csv(rows, list(rows[0]))
+    """Rows as comma-separated values, in the columns of the first; lists are left out."""
+    columns = [key for key, value in rows[0].items() if not isinstance(value, list | dict)]
+    return _csv([{key: row[key] for key in columns} for row in rows], columns)
 
 
 def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
@@ -81,7 +82,7 @@ def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 def as_json(rows: Sequence[Row]) -> str:
     """Rows as a JSON list of objects."""
-    return json.dumps(list(rows), indent=1) + "\n"
+    return json.dumps(list(rows), indent=1, allow_nan=False) + "\n"
 
 
 def as_table(rows: Sequence[Row]) -> str:

@@ -10,10 +10,10 @@ from cutline.rules.base import Policy
 from cutline.rules.evt import biased_variance
 from cutline.rules.kinds import in_a_range, unit_width
 
-# The places of the memory: the phase m, when it ends, 2 s_i over root_i, open arms, the place that
-# was pulled last (from 1), whether all arms are to be looked at; from HEAD on, for every arm, its
-# gap, its root sqrt((v + 1) / n), and 1 for a dropped arm.
-PHASE, END, REACH, OPEN, LAST, ALL, HEAD = range(7)
+# The places of the memory: the phase m, when it ends, 2 s_i over root_i, open arms, whether all
+# arms are to be looked at; from HEAD on, for every arm, its gap, its root sqrt((v + 1) / n), 1 for
+# a dropped arm, and the pulls and total that these are of.
+PHASE, END, REACH, OPEN, ALL, HEAD = range(6)
 
 
 def first_psi(arms: int, budget: float) -> float:
@@ -112,8 +112,8 @@ class AugUCB(Policy):
             )
 
     def memory(self, arms: int) -> int:
-        """Six numbers, and three for every arm."""
-        return HEAD + 3 * arms
+        """Some numbers, and five for every arm."""
+        return HEAD + 5 * arms
 
     def settings(
         self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
@@ -132,25 +132,29 @@ class AugUCB(Policy):
         pulls: Floats, total: Floats, squares: Floats, tau: Floats, eps: Floats, memory: Floats,
         arms: int, step: int, budget: float, rho: float, psi: float, width: float, spend: float,
     ) -> int:  # fmt: skip
-        """Look at the arm pulled last, drop what is settled, take the open arm nearest tau."""
+        """Look at the arms that have changed, drop the settled, take the open one nearest tau."""
         roots, dropped = HEAD + arms, HEAD + 2 * arms
+        seen, sums = HEAD + 3 * arms, HEAD + 4 * arms
         if step == 0:
             memory[END] = arms * phase_pulls(0.0, psi, budget)
             memory[REACH] = reach(0.0, psi, rho, budget)
             memory[OPEN] = arms
-        if memory[LAST] > 0.0:
-            i = int(memory[LAST]) - 1
-            variance = biased_variance(pulls[i], total[i], squares[i]) / (width * width)
-            memory[HEAD + i] = abs(total[i] - pulls[i] * tau[i]) / (pulls[i] * width)
-            memory[roots + i] = math.sqrt((variance + 1.0) / pulls[i])
         if step < arms:
-            memory[LAST] = step + 1.0
-            memory[ALL] = 1.0
             return step
-        # Where nothing but one arm has changed, no other can be the next to drop.
-        first, end = (0, arms) if memory[ALL] > 0.0 else (int(memory[LAST]) - 1, int(memory[LAST]))
-        for i in range(first, end):
-            if memory[dropped + i] == 0.0 and memory[HEAD + i] > memory[REACH] * memory[roots + i]:
+        for i in range(arms):
+            changed = memory[seen + i] != pulls[i] or memory[sums + i] != total[i]
+            if changed:
+                memory[seen + i] = pulls[i]
+                memory[sums + i] = total[i]
+                variance = biased_variance(pulls[i], total[i], squares[i]) / (width * width)
+                memory[HEAD + i] = abs(total[i] - pulls[i] * tau[i]) / (pulls[i] * width)
+                memory[roots + i] = math.sqrt((variance + 1.0) / pulls[i])
+            # Within a phase only an arm that has changed can be the next to drop.
+            if (
+                (changed or memory[ALL] > 0.0)
+                and memory[dropped + i] == 0.0
+                and memory[HEAD + i] > memory[REACH] * memory[roots + i]
+            ):
                 memory[dropped + i] = 1.0
                 memory[OPEN] -= 1.0
         memory[ALL] = 0.0
@@ -173,5 +177,4 @@ class AugUCB(Policy):
                 value = math.inf
             if value < lowest:
                 best, lowest = i, value
-        memory[LAST] = best + 1.0
         return best

@@ -58,6 +58,8 @@ class Rule:
         for setting in fields(self):
             value = getattr(self, setting.name)
             if isinstance(value, Sequence | np.ndarray) and not isinstance(value, str):
+                if "tuple" not in str(setting.type):
+                    raise ValueError(f"{setting.name} of a rule is one number, got {value!r}")
                 value = tuple(map(float, value))  # one number per arm
                 object.__setattr__(self, setting.name, value)
             for number in value if isinstance(value, tuple) else (value,):

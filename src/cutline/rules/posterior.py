@@ -100,34 +100,34 @@ class TTS(Policy):
         return {"width": unit_width(problem)}
 
     def memory(self, arms: int) -> int:
-        """The place that was pulled last, from 1; the chance of every arm, and its logarithm."""
-        return 1 + 2 * arms
+        """Of every arm the chance, its logarithm, and the pulls and total that they are of."""
+        return 4 * arms
 
     @staticmethod
     def choose(
         pulls: Floats, total: Floats, tau: Floats, eps: Floats, memory: Floats,
         arms: int, step: int, luck: float, width: float,
     ) -> int:  # fmt: skip
-        """Renew the chance of the arm pulled last, then draw."""
-        last = int(memory[0]) - 1
-        if last >= 0:
-            log = log_doubt(pulls[last], total[last], tau[last], eps[last], width)
-            memory[1 + last] = math.exp(log)
-            memory[1 + arms + last] = log
-        place = step
-        if step >= arms:
-            whole = 0.0
-            for i in range(arms):
-                whole += memory[1 + i]
-            place = 0
-            if whole > 0.0:
-                left = luck * whole - memory[1]
-                while left >= 0.0 and place < arms - 1:
-                    place += 1
-                    left -= memory[1 + place]
-            else:
-                for i in range(1, arms):
-                    if memory[1 + arms + i] > memory[1 + arms + place]:
-                        place = i
-        memory[0] = place + 1.0
+        """Renew the chances of the arms that have changed, then draw."""
+        if step < arms:
+            return step
+        logs, seen, sums = arms, 2 * arms, 3 * arms
+        whole = 0.0
+        for i in range(arms):
+            if memory[seen + i] != pulls[i] or memory[sums + i] != total[i]:
+                memory[seen + i] = pulls[i]
+                memory[sums + i] = total[i]
+                memory[logs + i] = log_doubt(pulls[i], total[i], tau[i], eps[i], width)
+                memory[i] = math.exp(memory[logs + i])
+            whole += memory[i]
+        place = 0
+        if whole > 0.0:
+            left = luck * whole - memory[0]
+            while left >= 0.0 and place < arms - 1:
+                place += 1
+                left -= memory[place]
+        else:
+            for i in range(1, arms):
+                if memory[logs + i] > memory[logs + place]:
+                    place = i
         return place

@@ -41,6 +41,7 @@ class Ends:
     open_arms: Ints
     found_sum: Ints
     found_games: Ints
+    open_games: Ints  # by arm
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,10 @@ class Player:
         return [int(arm) for arm in picks[:, 0] if arm >= 0]
 
     def tallies(self, seed: int, first_game: int, games: int, budget: int) -> Floats:
-        """Pulls, total and squares of every arm at the end: (game, which, arm); live games only."""
+        """Pulls, total and squares of every arm at the end: (game, which, arm); live games only.
+
+        Squares are kept, and not nan, where the rule asks for them.
+        """
         arms = self._start.shape[1]
         order = orders(seed, first_game, games, arms)
         finals = np.zeros((games, 3, arms))
@@ -134,10 +138,17 @@ class Player:
     ) -> tuple[tuple[Any, ...], Counts]:
         key0, key1 = seed_key(seed)
         arms = self._start.shape[1]
-        ends = None
+        ends, left = None, np.zeros(0, np.int64)
         if self._live is not None:
-            whole = [np.zeros(n, np.int64) for n in (games, games, arms, arms)]
-            ends = Ends(whole[0], np.zeros(games), *whole[1:])
+            left = np.zeros(games + arms, np.int64)  # open arms by game, and open games by arm
+            ends = Ends(
+                spent=np.zeros(games, np.int64),
+                tops=np.zeros(games),
+                open_arms=left[:games],
+                found_sum=np.zeros(arms, np.int64),
+                found_games=np.zeros(arms, np.int64),
+                open_games=left[games:],
+            )
         counts = Counts(
             np.zeros((-(-games // LANES), len(horizons)), np.uint64),
             np.zeros(len(horizons), np.int64),
@@ -163,7 +174,7 @@ class Player:
             ends.tops,
             ends.found_sum,
             ends.found_games,
-            ends.open_arms,
+            left,
             np.zeros((0, 3, arms)) if finals is None else finals,
         )
         return (*arguments, live), counts

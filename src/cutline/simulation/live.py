@@ -1,17 +1,18 @@
 """Games as they go live: how many pulls are in flight, how long they take, when a game stops."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 
-from cutline.core.evidence import EVIDENCE, Evidence, default_evidence
+from cutline.core.evidence import Evidence, default_evidence, parse_evidence
 from cutline.core.logarithm import log_unit
 from cutline.core.problem import Problem
 from cutline.core.theory.checks import check_confidence
 from cutline.rules.base import wants
 from cutline.simulation.parts import write_part
+from cutline.simulation.reach import digest
 
 Delay = Callable[..., float]
 
@@ -100,10 +101,26 @@ class Live:
         return {
             "confidence": self.confidence,
             "evidence": None if self.evidence is None else self.evidence.name,
+            "code": _code(self.evidence, self.delay),
             "in_flight": int(self.in_flight),
             "delay": next((n for n, d in DELAYS.items() if d is self.delay), self.delay.__name__),
             "in_order": self.in_order,
         }
+
+
+def _code(evidence: Evidence | None, delay: Delay) -> str:
+    """A fingerprint of settings and of what is not the package's own, so that none are mixed up."""
+    parts = [] if evidence is None else [repr(astuple(evidence))]
+    functions: list[Callable[..., object]] = [delay]
+    if evidence is not None:
+        functions += [evidence.log_above, evidence.log_below]
+        functions += [] if evidence.learn is None else [evidence.learn]
+    parts += [
+        digest(function, of_compiler=False)
+        for function in functions
+        if not (function.__module__ or "").startswith("cutline.")
+    ]
+    return " ".join(parts)
 
 
 def live_settings(
@@ -117,10 +134,7 @@ def live_settings(
     has_budget: bool,
 ) -> Live:
     """The settings from what a caller gives, or a ValueError that says what is missing."""
-    if isinstance(evidence, str):
-        if evidence not in EVIDENCE:
-            raise ValueError(f"unknown evidence {evidence!r}: one of {', '.join(EVIDENCE)}")
-        evidence = EVIDENCE[evidence]()
+    evidence = parse_evidence(evidence) if isinstance(evidence, str) else evidence
     if isinstance(delay, str):
         if delay not in DELAYS:
             raise ValueError(f"unknown delay {delay!r}: one of {', '.join(DELAYS)}")
@@ -149,7 +163,8 @@ def check_can_stop(problem: Problem, confidence: float | None) -> None:
         )
     low, high = problem.rewards.low, problem.rewards.high
     assert low is not None and high is not None
-    if np.any(tau - eps < low) or np.any(tau + eps > high):
+    slack = 1e-12 * np.maximum(1.0, np.abs(tau))
+    if np.any(tau - eps < low - slack) or np.any(tau + eps > high + slack):
         raise ValueError(
             f"the band threshold ± precision must lie within the rewards' range {low:g} to "
             f"{high:g}: nothing is beyond, so that side could not be told from the other"

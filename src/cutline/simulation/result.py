@@ -110,6 +110,10 @@ class Result:
         """The same settings with other games."""
         return replace(self, stretches=stretches, stops=stops, **counts)  # type: ignore[arg-type]
 
+    def __repr__(self) -> str:
+        """Without its arrays."""
+        return f"Result({', '.join(self.specs)}; {self.games} games, {len(self.arms)} arms)"
+
     @property
     def bandit(self) -> Bandit:
         """The bandit that was played on."""

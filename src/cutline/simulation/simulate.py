@@ -115,14 +115,23 @@ def simulate(
         has_budget=budget is not None,
     )
     if budget is None:
+        if horizons is not None:
+            raise ValueError("horizons need a budget: give one beside the confidence")
         budget, horizons = UNBOUNDED, [UNBOUNDED]
         for rule in rules:
+            if not isinstance(rule.on(bandit.problem), IndexRule):
+                raise ValueError(
+                    f"{rule} does not leave settled arms alone and might never end: give a budget "
+                    "beside the confidence"
+                )
             if not rule.on(bandit.problem).anytime:
                 raise ValueError(f"{rule} must know the budget: give one beside the confidence")
     steps = _horizons(bandit, rules, budget, horizons, replay)
     check_games(games, first_game, chunk, threads)
     seed_key(seed)  # refuses a bad seed before anything is compiled
     goal = parse_goal(goal) if isinstance(goal, str) else goal
+    if confidence is not None and goal != SIDES:
+        raise ValueError("a confidence is about the sides of arms, not about which are best")
     beyond = None if live.plain else live
     plans = [_plan(rule, bandit, goal, steps, replay, beyond) for rule in rules]
     result = Result.empty(bandit, rules, goal=goal, horizons=steps, seed=seed, replay=replay)
@@ -217,7 +226,7 @@ def _stops(live: Live | None, arms: int, ends: list[Ends]) -> Stops | None:
         # A claim is made at the level K / e-value.
         levels=np.sort([np.minimum(1.0, arms * np.exp(-end.tops)) for end in ends], axis=1),
         finished=np.array([(end.open_arms == 0).sum() for end in ends], np.int64),
-        open_sum=np.array([end.open_arms.sum() for end in ends], np.int64),
+        open_games=np.array([end.open_games for end in ends]),
         found_sum=np.array([end.found_sum for end in ends]),
         found_games=np.array([end.found_games for end in ends]),
     )

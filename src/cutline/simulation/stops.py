@@ -23,7 +23,7 @@ class Stops:
     spent: Ints  # (rule, game): pulls asked for
     levels: Floats  # (rule, game)
     finished: Ints  # (rule): games in which every arm's side was proven
-    open_sum: Ints  # (rule): arms whose side was not
+    open_games: Ints  # (rule, arm): games in which the arm's side was not
     found_sum: Ints  # (rule, place): pulls until the first, second, ... arm was proven above
     found_games: Ints  # (rule, place): games in which that many were
 
@@ -58,6 +58,16 @@ class Stops:
         with np.errstate(invalid="ignore"):
             return self.found_sum / self.found_games
 
+    @property
+    def mean_open(self) -> Floats:
+        """The mean number of arms whose side was not proven in the end, by rule."""
+        return np.asarray(self.open_games.sum(axis=1) / self.spent.shape[1])
+
+    def __repr__(self) -> str:
+        """Without its arrays."""
+        rules, games = self.spent.shape
+        return f"Stops({rules} rules, {games} games, mean pulls {self.mean_spent.round(1)})"
+
     def join(self, other: "Stops") -> "Stops":
         """The games of both."""
         if self.settings != other.settings:
@@ -71,7 +81,7 @@ class Stops:
             together(self.spent, other.spent),
             together(self.levels, other.levels),
             self.finished + other.finished,
-            self.open_sum + other.open_sum,
+            self.open_games + other.open_games,
             self.found_sum + other.found_sum,
             self.found_games + other.found_games,
         )
@@ -88,4 +98,4 @@ class Stops:
         return cls(values["settings"], levels=np.array(values["levels"], np.float64), **whole)
 
 
-_WHOLE = ("spent", "finished", "open_sum", "found_sum", "found_games")
+_WHOLE = ("spent", "finished", "open_games", "found_sum", "found_games")

@@ -26,6 +26,7 @@ __all__ = [
     "TMixture",
     "arm_columns",
     "default_evidence",
+    "parse_evidence",
 ]
 
 EVIDENCE: dict[str, type[Evidence]] = {
@@ -36,6 +37,17 @@ EVIDENCE: dict[str, type[Evidence]] = {
     )
 }  # fmt: skip
 """All kinds of evidence, by name."""
+
+
+def parse_evidence(name: str) -> Evidence:
+    """Evidence by its name.
+
+    >>> parse_evidence("betting")
+    Betting()
+    """
+    if name not in EVIDENCE:
+        raise ValueError(f"unknown evidence {name!r}: one of {', '.join(EVIDENCE)}")
+    return EVIDENCE[name]()
 
 
 def default_evidence(problem: Problem) -> Evidence | None:

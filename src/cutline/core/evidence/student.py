@@ -55,6 +55,7 @@ class TMixture(Evidence):
     """
 
     name: ClassVar[str] = "t-mixture"
+    e_value: ClassVar[bool] = False  # its mean is 1 only where looks do not depend on the scale
     assumes: ClassVar[str] = "rewards are normal, with any variance"
 
     c2: float = 4.0

@@ -24,6 +24,12 @@ STYLES = [
 LIMIT: dict[str, Any] = {"marker": "v", "s": 14, "facecolors": "none"}
 
 
+def style(place: int) -> tuple[str, Any]:
+    """A colour and a dash; from the ninth on, colours meet other dashes."""
+    again, place = divmod(place, len(STYLES))
+    return STYLES[place][0], STYLES[(place + again) % len(STYLES)][1]
+
+
 def finish(ax: Axes) -> None:
     """A logarithmic y axis, on plain axes."""
     ax.set_yscale("log")

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from cutline.figures.draw.base import LIMIT, STYLES, finish, new_figure, plain
+from cutline.figures.draw.base import LIMIT, STYLES, finish, new_figure, plain, style
 from cutline.figures.panels import Panel
 from cutline.figures.tables import Curve
 
@@ -20,8 +20,7 @@ def draw_error_curves(curves: Sequence[Curve], ax: Axes) -> None:
     is drawn instead, as a triangle that points down.
     """
     for i, curve in enumerate(curves):
-        again, place = divmod(i, len(STYLES))  # from the ninth on, colours meet other dashes
-        colour, dash = STYLES[place][0], STYLES[(place + again) % len(STYLES)][1]
+        colour, dash = style(i)
         draw_curve(curve, ax, colour, dash, rank=len(curves) - 1 - i)
     finish(ax)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))

@@ -4,9 +4,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from cutline.core.verdict import Verdict
-from cutline.figures.draw.base import STYLES, new_figure, plain
+from cutline.figures.draw.base import STYLES, new_figure, plain, style
 from cutline.figures.draw.curves import draw_error_curves, legend_of
-from cutline.figures.stopping import settling_bound
 from cutline.figures.tables import error_curves, error_label
 from cutline.simulation.result import Result
 
@@ -39,13 +38,13 @@ def plot(what: Result | Verdict, ax: Axes | None = None) -> Axes:
 def _stops(result: Result, ax: Axes) -> Axes:
     assert result.stops is not None
     confidence = float(result.stops.settings["confidence"])
-    share = 1.0 - np.arange(result.games + 1) / result.games
-    for (colour, dash), name, spent in zip(STYLES, result.specs, result.stops.spent, strict=False):
-        pulls = np.concatenate([[0], spent])
+    for r, (name, spent) in enumerate(zip(result.specs, result.stops.spent, strict=True)):
+        # Games that ended at the budget, with arms still open, are the last ones: still going.
+        settled = spent[: int(result.stops.finished[r])]
+        pulls = [0, *settled, *spent[-1:]]
+        share = 1.0 - np.array([*range(len(settled) + 1), len(settled)]) / result.games
+        colour, dash = style(r)
         ax.step(pulls, share, where="post", color=colour, linestyle=dash, label=name)
-    floor = settling_bound(result.bandit, confidence)
-    if floor is not None:
-        ax.axvline(floor, color="0.45", linestyle=":", label="lower bound on the mean")
     ax.set_xlim(0, float(result.stops.spent.max()) * 1.02)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("pulls")

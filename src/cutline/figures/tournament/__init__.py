@@ -7,10 +7,10 @@ from cutline.figures.tournament.games import budget_ratio, play_instance
 from cutline.figures.tournament.overview import Overview, overview
 from cutline.figures.tournament.page import as_page, as_text
 from cutline.figures.tournament.plans import (
+    CONTESTANTS,
     COSTS,
     LIMIT,
     QUICK,
-    contestants,
     plan,
     predicted_seconds,
 )
@@ -25,6 +25,7 @@ from cutline.figures.tournament.summary import (
 )
 
 __all__ = [
+    "CONTESTANTS",
     "COSTS",
     "LIMIT",
     "QUICK",
@@ -34,7 +35,6 @@ __all__ = [
     "as_text",
     "beyond_chance",
     "budget_ratio",
-    "contestants",
     "discordant",
     "geometric_mean",
     "overview",

@@ -11,8 +11,10 @@ from cutline.figures.tables import Row
 from cutline.figures.tournament.plans import Plan
 from cutline.figures.tournament.ratios import paired_ratio
 from cutline.rules import parse_rule
+from cutline.simulation.curves import crossing, grid
 from cutline.simulation.result import Result
-from cutline.simulation.suite import MANY, crossing, grid
+from cutline.simulation.suite import MANY
+from cutline.simulation.suite.search import POINTS
 
 LEVEL = 0.999
 CERTAIN = 0.9  # where APT errs in more games than this, only the number of wrong arms tells
@@ -30,7 +32,7 @@ def play_instance(planned: Plan, play: Play, what: str, **options: Any) -> list[
     anytime = [name for name in rules if rules[name].anytime]
     replayed = [name for name in rules if not rules[name].anytime]
     bandit, budgets = planned.instance.bandit, list(planned.budgets)
-    steps = grid(planned.instance.arms, budgets[-1])
+    steps = grid(planned.instance.arms, budgets[-1], POINTS)
     options |= {"budgets": budgets, "games": planned.games}
     try:
         early, stopped = play(what, bandit, [rules[n] for n in anytime], also=steps, **options)
@@ -123,6 +125,6 @@ def budget_ratio(
     if target <= 0:
         return None, "="
     reached = crossing(horizons, curve, target)
-    if math.isinf(reached):
+    if reached is None:
         return float(horizons[-1] / budget), ">"
     return reached / budget, "<" if curve[0] <= target and reached == horizons[0] else "="

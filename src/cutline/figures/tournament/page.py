@@ -1,13 +1,14 @@
 """The tournament as text for a terminal and as a Markdown page."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from cutline.figures.tables import Row, aligned, rate
-from cutline.figures.tournament.plans import LIMIT
-from cutline.figures.tournament.summary import beyond_chance, measure
+from cutline.figures.tournament.summary import beyond_chance, measure, worse_measures
 
 SUMMARY = ("error", "wrong_arms", "budget")
 HEADS = ("any error", "wrong arms", "budget")
+WORDS = {"ratio": "any error", "arms_ratio": "wrong arms"}
 
 
 def _summary_lines(found: Row, heads: Sequence[str] = HEADS) -> list[list[str]]:
@@ -58,9 +59,10 @@ def _worse_lines(found: Row) -> list[str]:
     if not worse:
         return ["auto is nowhere worse than APT beyond chance (99.9 %)."]
     where = "; ".join(
-        f"{row['instance']} at {row['budget']:,} "
-        f"({_ratio(row[measure(row)])}, at least {_ratio(row[measure(row) + '_low'])})"
+        f"{row['instance']} at {row['budget']:,} ({WORDS[m]} {_ratio(row[m])}, at least "
+        f"{_ratio(row[f'{m}_low'])})"
         for row in worse
+        for m in worse_measures(row)
     )
     return [f"auto is worse than APT beyond chance (99.9 %) in {len(worse)} rows: {where}."]
 
@@ -96,9 +98,13 @@ def _opening(found: Row) -> list[str]:
     )
     return [
         "# Tournament\n",
-        f"Every rule on {count} instances, {rows} rows of instance and budget, relative to APT in "
-        "the same games. The budgets are those at which APT errs in about 25, 5 and 1 % of games "
-        "(beyond 500 arms: has 25, 5 and 1 wrong arms in 1,000), unless a note says otherwise.\n",
+        f"{len(found['summary'])} rules on {count} instances, {rows} rows of instance and budget, "
+        "relative to APT in the same games. "
+        f"{'Budgets are the smallest of' if found['quick'] else 'The budgets are'} "
+        "those at which APT errs in about 25, 5 and 1 % of games "
+        "(beyond 500 arms: has 25, 5 and 1 wrong arms in 1,000), unless a note says otherwise. "
+        "Rules for stopping at a confidence and for the best arm are not in it; `uniform` stands "
+        "for round robin too, and `apt-clipped` and its kin play on heavy tails.\n",
         "![Error of every rule relative to APT, instance by instance](tournament.png)\n",
         "## Summary\n",
         "Geometric means over rows of the ratio to APT; below 1 is better. *Any error* is the "
@@ -130,9 +136,10 @@ def _group(found: Row, group: str) -> list[str]:
         "chance, *slanted* worse.\n"
     )
     parts.append(_markdown(_cells(members, rows, _headline)))
-    more = {
+    more: dict[str, Callable[[Row], str]] = {
         "Error relative to APT, with 99.9 % intervals": _ratio_cell,
-        "Mean wrong arms": lambda row: _count(row["wrong_arms"]),
+        "Chance of any error, with 99.9 % intervals": partial(_interval, "error_rate", ""),
+        "Mean wrong arms, with 99.9 % intervals": partial(_interval, "wrong_arms", "wrong_arms_"),
         "Budget for the error of APT, relative to APT's": _budget_cell,
     }
     for title, cell in more.items():
@@ -140,6 +147,10 @@ def _group(found: Row, group: str) -> list[str]:
         parts.append(_markdown(_cells(members, rows, cell)))
         parts.append("</details>\n")
     return parts
+
+
+def _interval(key: str, ends: str, row: Row) -> str:
+    return f"{_count(row[key])} ({_count(row[f'{ends}low'])} to {_count(row[f'{ends}high'])})"
 
 
 def _count(value: float) -> str:
@@ -158,7 +169,7 @@ def _headline(row: Row) -> str:
     arms = row["told_by"] == "arms"
     shown = _count(row["wrong_arms"]) if arms else rate(row["error_rate"])
     mark = {1: "*", 0: "", -1: "**"}[beyond_chance(row)]
-    return f"{mark}{shown}{mark}{' arms' if arms and row['rule'] == 'apt' else ''}"
+    return f"{mark}{shown}{mark}{' arms' if arms else ''}"
 
 
 def _budget_cell(row: Row) -> str:
@@ -182,7 +193,7 @@ def _cells(
 
 def _sat_out(found: Row) -> list[str]:
     parts = ["## Not played (–)\n"]
-    limit = found.get("limit", LIMIT)
+    limit = found["limit"]
     if found["too_slow"]:
         parts.append(
             f"Too slow: the fixed cost model of the command says over {limit:g} s on two cores.\n"
@@ -196,15 +207,17 @@ def _sat_out(found: Row) -> list[str]:
         parts.append("Not made for such rewards:\n")
         parts += [f"- {rule} on {', '.join(on)}: {why}" for (rule, why), on in reasons.items()]
         parts.append("")
-    return parts if len(parts) > 1 else [*parts, "Every rule has played everywhere.\n"]
+    if len(parts) == 1:
+        parts.append("These rules have played everywhere.\n")
+    return parts
 
 
 def _made(found: Row) -> list[str]:
     games = sorted({row["games"] for row in found["rows"]})
     return [
         "## How this was made\n",
-        f"`{found.get('command', 'cutline tournament')}`, cutline {found['version']}, seed "
-        f"{found.get('seed', 0)}, {' or '.join(f'{n:,}' for n in games)} games a cell. "
+        f"`{found['command']}`, cutline {found['version']}, seed "
+        f"{found['seed']}, {' or '.join(f'{n:,}' for n in games)} games a cell. "
         "All rules of an instance meet the same rewards. `tournament.json` holds all numbers, with "
         "99.9 % intervals: exact ones for rates, Nam and Blackwelder's score interval for the "
         "ratio of two paired rates, and for the ratio of wrong arms the ends of two 99.95 % "

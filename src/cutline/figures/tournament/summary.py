@@ -3,25 +3,38 @@
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from cutline._version import __version__
 from cutline.figures.tables import Row
 from cutline.figures.tournament.games import LEVEL
-from cutline.figures.tournament.plans import Plan
+from cutline.figures.tournament.plans import LIMIT, Plan
 from cutline.simulation.suite import Instance
 
 
 def beyond_chance(row: Row) -> int:
-    """1 where a rule is worse than APT beyond chance, -1 where it is better, else 0."""
-    low, high = (f"{measure(row)}_{end}" for end in ("low", "high"))
-    if row[low] is not None and row[low] > 1:
+    """1 where a rule is worse than APT beyond chance, -1 where it is better, else 0.
+
+    Worse in any error or in wrong arms is worse; better goes by the one that the row is told by.
+    """
+    if worse_measures(row):
         return 1
-    return -1 if row[high] is not None and row[high] < 1 else 0
+    high = row[f"{measure(row)}_high"]
+    return -1 if high is not None and high < 1 else 0
 
 
 def measure(row: Row) -> str:
-    return "arms_ratio" if row["told_by"] == "arms" else "ratio"
+    """What a row is told by: the ratio of error rates, or that of wrong arms."""
+    return measures(row)[0]
+
+
+def measures(row: Row) -> tuple[str, ...]:
+    """The ratios that mean something in a row."""
+    return ("arms_ratio",) if row["told_by"] == "arms" else ("ratio", "arms_ratio")
+
+
+def worse_measures(row: Row) -> list[str]:
+    """The ratios by which a rule is worse than APT beyond chance."""
+    return [m for m in measures(row) if row[f"{m}_low"] is not None and row[f"{m}_low"] > 1]
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:
@@ -36,7 +49,8 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 def summarize(rows: Sequence[Row]) -> list[Row]:
     """Every rule over all the rows it plays in: geometric means of its ratios to APT.
 
-    Apart for thresholds of rare events and all others. ``worst`` is the largest single ratio.
+    Apart for thresholds of rare events and all others. ``worst`` is the largest single ratio, of
+    error rates or of wrong arms.
     """
     lines = []
     for name in dict.fromkeys(row["rule"] for row in rows):
@@ -55,9 +69,9 @@ def summarize(rows: Sequence[Row]) -> list[Row]:
                 "better": sum(beyond_chance(row) < 0 for row in own),
                 "worse": sum(beyond_chance(row) > 0 for row in own),
             }
-        worst = max((r for r in rows if r["rule"] == name), key=lambda r: float(r[measure(r)]))
-        line["worst"] = {key: worst[key] for key in ("instance", "budget", "told_by")}
-        line["worst"]["ratio"] = worst[measure(worst)]
+        ratios = [(float(r[m]), r) for r in rows if r["rule"] == name for m in measures(r)]
+        ratio, worst = max(ratios, key=lambda pair: pair[0])
+        line["worst"] = {"ratio": ratio, "instance": worst["instance"], "budget": worst["budget"]}
         lines.append(line)
     return sorted(lines, key=lambda line: line["rule"] != "apt")
 
@@ -67,13 +81,24 @@ def worse_rows(rows: Sequence[Row], rule: str) -> list[Row]:
     return [row for row in rows if row["rule"] == rule and beyond_chance(row) > 0]
 
 
-def report(plans: Sequence[Plan], rows: Sequence[Row], **settings: Any) -> Row:
+def report(
+    plans: Sequence[Plan],
+    rows: Sequence[Row],
+    *,
+    seed: int = 0,
+    limit: float = LIMIT,
+    quick: bool = False,
+    command: str = "cutline tournament",
+) -> Row:
     """Everything that was found, as plain values: settings, instances, rows, and who sat out."""
     played = {row["instance"] for row in rows}
     return {
         "version": __version__,
         "level": LEVEL,
-        **settings,
+        "seed": seed,
+        "limit": limit,
+        "quick": quick,
+        "command": command,
         "instances": [
             _described(p.instance, p.budgets) for p in plans if p.instance.name in played
         ],

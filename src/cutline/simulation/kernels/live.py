@@ -7,7 +7,7 @@ import numpy as np
 
 from cutline.core.chance import DELAY, RULE, uniform
 from cutline.core.chance import chance as chance_of
-from cutline.simulation.grounds import NULL, SUM_SQUARES, TOP_ABOVE, TOP_BELOW, Grounds
+from cutline.simulation.grounds import NULL, TOP_ABOVE, TOP_BELOW, Grounds
 from cutline.simulation.kernels.shared import add_reward, note_game, wrongness
 from cutline.simulation.parts import ARM, PULLS, TOTAL, Parts
 
@@ -41,7 +41,8 @@ def live_kernel(
         horizons, out, live,
     ):  # fmt: skip
         _, _, _, pulls_sum, _, picks = out
-        W, in_order, bar, ground, spent, levels, found_sum, found_games, open_sum, finals = live
+        W, in_order, bar, ground, spent, levels, found_sum, found_games, open_count, finals = live
+        stops = bar < np.inf  # an e-value may be infinite, which proves nothing where none is asked
         K = start.shape[1]
         T = horizons[-1]
         told = np.empty(rows * K)  # what has been told
@@ -130,7 +131,10 @@ def live_kernel(
                     while slot_end[s] < np.inf:
                         s += 1
                     slot_arm[s], slot_pull[s], slot_reward[s] = k, asked[k], reward
-                    slot_end[s] = now + delay(reward, one[tau_row], luck)
+                    wait = delay(reward, one[tau_row], luck)
+                    if not 0.0 <= wait < np.inf:
+                        raise ValueError("a delay must be 0 or more, and not infinite")
+                    slot_end[s] = now + wait
                     slot_number[s] = asked_all
                     if picks.shape[0] > 0:
                         picks[asked_all, g] = arm
@@ -180,11 +184,11 @@ def live_kernel(
                     null = proof[NULL * K + k]
                     if null != 0.0:
                         worst = max(worst, above if null < 0.0 else below)
-                    if above >= bar and not was_found:
+                    if stops and above >= bar and not was_found:
                         found_sum[found] += asked_all
                         found_games[found] += 1
                         found += 1
-                    is_closed = (above if side else below) >= bar
+                    is_closed = stops and (above if side else below) >= bar
                     open_arms += int(closed[k]) - int(is_closed)
                     closed[k] = is_closed
                     if h < horizons.shape[0] and told_all == horizons[h]:
@@ -228,14 +232,15 @@ def live_kernel(
                 h += 1
             spent[g] = asked_all
             levels[g] = worst
-            open_sum[g] = open_arms
             for k in range(K):
                 arm = orders[g, k]
                 pulls_sum[arm] += asked[k]
+                open_count[g] += int(not closed[k])
+                open_count[games + arm] += int(not closed[k])
                 if finals.shape[0] > 0:
                     finals[g, 0, arm] = told[PULLS * K + k]
                     finals[g, 1, arm] = told[TOTAL * K + k]
-                    finals[g, 2, arm] = proof[SUM_SQUARES * K + k]
+                    finals[g, 2, arm] = told[squares_row * K + k] if squares_row > 0 else np.nan
 
     return kernel
 

@@ -10,15 +10,14 @@ import numpy as np
 from cutline.core.tally import Floats, Ints
 from cutline.rules.auto import Auto
 from cutline.simulation.bandit import Bandit
+from cutline.simulation.curves import crossing, grid
 from cutline.simulation.planning.sets import (
     SEEN,
     Found,
     Played,
     affordable,
-    crossing,
     first_budget,
     fitted,
-    grid,
     play,
     share_out,
 )
@@ -91,8 +90,10 @@ def default_need(
     }
     if found.budget is None:
         return Need(budget=None, predicted=None, low=None, high=None, games=0, **shown)
-    budget, first_game = found.budget, FRESH
-    for _ in range(TRIES):
+    budget, first_game, games = found.budget, FRESH, 0
+    for attempt in range(TRIES):
+        if attempt:  # the search was lucky, or the error does not fall with every pull
+            budget, first_game = math.ceil(1.03 * budget), first_game + games
         some = affordable(bandits, budget)
         games = share_out(CONFIRM, budget, some)
         options: dict[str, Any] = {"seed": seed, "first_game": first_game, "threads": threads}
@@ -100,8 +101,6 @@ def default_need(
         low, high = fresh.interval(of)[0]
         if low <= target:
             break
-        # The search was lucky, or the error does not fall with every pull.
-        budget, first_game = math.ceil(1.03 * budget), first_game + games
     return Need(
         budget=budget,
         predicted=float(fresh.curve(of)[0]),

@@ -13,6 +13,7 @@ from cutline.core.tally import Floats, Ints
 from cutline.core.theory import edge_divergences
 from cutline.rules.base import IndexRule, Rule
 from cutline.simulation.bandit import Bandit
+from cutline.simulation.curves import crossing, grid
 from cutline.simulation.engine import MANY_ARMS
 from cutline.simulation.kernels import BUNDLE, LANES
 from cutline.simulation.result import Result
@@ -129,28 +130,6 @@ def first_budget(rule: Rule, bandit: Bandit) -> int:
     return first * len(bandit.problem.arms)
 
 
-def grid(first: int, last: int, points: int = 60) -> list[int]:
-    """Budgets from first to last, in equal ratios."""
-    return sorted({round(x) for x in np.geomspace(first, max(first, last), points)})
-
-
-def crossing(horizons: Ints, curve: Floats, level: float, least: float) -> float | None:
-    """The horizon from which on the curve is at the level or below, between those looked at.
-
-    Between two of them the logarithm of the curve is a straight line; ``least`` stands for 0.
-    """
-    ahead = np.maximum.accumulate(curve[::-1])[::-1]  # it must stay down
-    (met,) = np.nonzero(ahead <= level)
-    if not met.size:
-        return None
-    place = int(met[0])
-    if place == 0:
-        return float(horizons[0])
-    high, low = math.log(ahead[place - 1]), math.log(max(float(ahead[place]), min(least, level)))
-    part = (high - math.log(level)) / (high - low)
-    return float(horizons[place - 1] + part * (horizons[place] - horizons[place - 1]))
-
-
 @dataclass(frozen=True, eq=False)
 class Found:
     """A curve, the budget at which it meets the target, and whether games reach that far."""
@@ -186,7 +165,7 @@ def search(
         end = int(min(max(last, 2 * first), most))
         some = affordable(bandits, end)
         games = share_out(pulls, end, some)
-        played = play(some, rule, grid(first, end), games=games, **options)
+        played = play(some, rule, grid(first, end, 60), games=games, **options)
         level = max(target, SEEN / played.games)
         met = crossing(played.horizons, played.curve(of), level, 0.5 / played.games)
         if met is not None or end >= most:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cutline.core.divergence import DIVERGENCES, gaussian_kl
 from cutline.core.problem import Problem
 from cutline.core.tally import Ints
-from cutline.core.theory import confidence_lower_bound
+from cutline.core.theory import confidence_lower_bound, edge_divergences
 from cutline.rules.auto import Auto
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.live import check_can_stop
@@ -101,20 +100,5 @@ def expected_spend(bandit: Bandit, confidence: float) -> float:
     """
     problem = bandit.problem
     bar = math.log(len(problem.arms) / (1 - confidence))
-    kind, sds = problem.rewards.kind, problem.sds
-    total = 0.0
-    for i, mean in enumerate(bandit.means.tolist()):
-        tau, eps = problem.threshold[i], problem.precision[i]
-        shown = 0.0
-        for edge in (tau - eps, tau + eps):
-            if (mean > edge) == (edge < tau):  # the arm is beyond this edge, seen from there
-                if kind == "gaussian":
-                    assert sds is not None
-                    shown = max(shown, gaussian_kl(mean, edge, float(sds[i])))
-                else:
-                    shown = max(shown, DIVERGENCES[kind](mean, edge))
-        if math.isinf(shown):
-            total += 1.0
-            continue
-        total += max((bar + 1.0) / shown, 1.0)
-    return total
+    shown = edge_divergences(problem, bandit.means, problem.sds, within=True)
+    return float(np.sum(np.maximum((bar + 1.0) / shown, 1.0)))

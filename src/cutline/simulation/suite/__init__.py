@@ -10,7 +10,7 @@ from cutline.simulation.suite.budgets import BUDGETS, NOTES
 from cutline.simulation.suite.folder import from_folder, own_instances
 from cutline.simulation.suite.instance import MANY, Instance, is_rare
 from cutline.simulation.suite.problems import GROUPS
-from cutline.simulation.suite.search import crossing, find_budgets, grid
+from cutline.simulation.suite.search import find_budgets
 
 SUITE: dict[str, Instance] = {
     name: Instance(name, group, make, BUDGETS[name], why, NOTES.get(name, ""))
@@ -23,10 +23,8 @@ __all__ = [
     "MANY",
     "SUITE",
     "Instance",
-    "crossing",
     "find_budgets",
     "from_folder",
-    "grid",
     "is_rare",
     "own_instances",
 ]

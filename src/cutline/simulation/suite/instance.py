@@ -54,6 +54,7 @@ class Instance:
 def is_rare(bandit: Bandit) -> bool:
     """Whether rewards are binary and every threshold is at most 0.1 or at least 0.9.
 
+    >>> from cutline.simulation.arms import Bernoulli
     >>> is_rare(Bandit(Bernoulli([0.0, 0.1]), threshold=0.05))
     True
     """

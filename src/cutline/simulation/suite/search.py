@@ -5,8 +5,11 @@ import numpy as np
 from cutline.core.tally import Floats, Ints
 from cutline.rules import APT
 from cutline.simulation.bandit import Bandit
+from cutline.simulation.curves import crossing, grid
 from cutline.simulation.simulate import simulate
 from cutline.simulation.suite.instance import MANY, TARGETS, TARGETS_MANY, Budgets
+
+POINTS = 120  # horizons on a curve
 
 
 def find_budgets(
@@ -23,6 +26,7 @@ def find_budgets(
     rounded to two digits. No budget exceeds ``most``: where APT errs too often even then, they are
     spread evenly, as ratios, between the largest that was reached (or a quarter) and ``most``.
 
+    >>> from cutline.simulation.arms import Bernoulli
     >>> find_budgets(Bandit(Bernoulli([0.2, 0.8]), threshold=0.5))[0]
     (4, 14, 24)
     """
@@ -39,7 +43,9 @@ def find_budgets(
     if curve[-1] > targets[-1]:
         low = found[0] if curve[-1] < targets[0] else most / 4
         found = [_two_digits(low ** (1 - x) * most**x) for x in (0.0, 0.5, 1.0)]
-    budgets = (found[0], max(found[1], found[0] + 1), max(found[2], found[0] + 2, found[1] + 1))
+    # Some rules pull every arm twice before they choose.
+    low = max(found[0], 2 * arms)
+    budgets = (low, max(found[1], low + 1), max(found[2], low + 2, found[1] + 1))
     seen = np.interp(np.log(budgets), np.log(horizons), curve)
     return budgets, (float(seen[0]), float(seen[1]), float(seen[2]))
 
@@ -49,7 +55,7 @@ def apt_curve(
 ) -> tuple[Ints, Floats]:
     """Horizons, each a few percent further, and the share of games (or arms) that APT has wrong."""
     arms = len(bandit.problem.arms)
-    steps = grid(arms, budget)
+    steps = grid(arms, budget, POINTS)
     result = simulate(
         bandit, APT(), budget=budget, horizons=steps, games=games, seed=seed, threads=threads
     )
@@ -57,35 +63,5 @@ def apt_curve(
     return result.horizons, curve[0]
 
 
-def grid(first: int, last: int, points: int = 120) -> list[int]:
-    """Horizons from the first to the last, evenly spread as ratios.
-
-    >>> grid(10, 1000, 5)
-    [10, 32, 100, 316, 1000]
-    """
-    return sorted({round(x) for x in np.geomspace(min(first, last), last, points)})
-
-
-def crossing(horizons: Ints, curve: Floats, target: float) -> float:
-    """The horizon from which on a curve stays at or below a target, on a line of log errors.
-
-    Infinite where it does not get there; the first horizon where it always is.
-
-    >>> crossing(np.array([10, 20, 30]), np.array([0.4, 0.1, 0.025]), 0.05)
-    25.0
-    """
-    above = np.flatnonzero(curve > target)
-    if len(above) == 0:
-        return float(horizons[0])
-    i = int(above[-1])
-    if i + 1 == len(curve):
-        return float("inf")
-    if curve[i + 1] <= 0:  # no line of logarithms ends there: straight, between the two
-        share = (curve[i] - target) / curve[i]
-    else:
-        share = np.log(curve[i] / target) / np.log(curve[i] / curve[i + 1])
-    return float(horizons[i] + share * (horizons[i + 1] - horizons[i]))
-
-
-def _two_digits(value: float) -> int:
-    return 0 if value == float("inf") else int(float(f"{value:.1e}"))
+def _two_digits(value: float | None) -> int:
+    return 0 if value is None else int(float(f"{value:.1e}"))
