@@ -148,7 +148,7 @@ def beside_apt() -> list[tuple[str, Bandit, list[Rule]]]:
 
 
 def live() -> list[Job]:
-    """APT as it goes live, beside the usual kernel: pulls in flight, evidence looked at each time."""
+    """APT as it goes live, beside the usual kernel: pulls in flight, evidence at each pull."""
     coins, normal = three_groups(), three_groups(True)
     ways = {
         "one pull at a time": {"delay": "random"},

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 @click.option(
     "--confidence",
     type=float,
-    help="The confidence to stop at, if there is no budget.  [default: 1 - error; 0.95]",
+    help="The confidence to stop at instead of a budget; without --error and --wrong-arms the "
+    "target error is 1 less this.  [default: 1 - error; 0.95]",
 )
 @click.option("--workers", type=int, help="How many pulls are in flight at a time, e.g. 64.")
 @click.option(

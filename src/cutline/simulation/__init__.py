@@ -22,6 +22,7 @@ from cutline.simulation.experiments import (
     three_groups,
 )
 from cutline.simulation.goals import TopArms
+from cutline.simulation.planning import past_rates, plan, resembling, share_above
 from cutline.simulation.reference import play
 from cutline.simulation.result import Result
 from cutline.simulation.simulate import Interrupted, simulate
@@ -47,7 +48,11 @@ __all__ = [
     "dataset_from_csv",
     "geometric",
     "lower_bound_family",
+    "past_rates",
+    "plan",
     "play",
+    "resembling",
+    "share_above",
     "simulate",
     "three_groups",
 ]
