@@ -11,7 +11,7 @@ alone. It grows without end, so no arm is forgotten. There is nothing to set and
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -20,12 +20,12 @@ from cutline.core.logarithm import log_positive, log_unit
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 from cutline.rules.base import IndexRule, Rule
-from cutline.rules.kinds import in_a_range, only, unit_width
+from cutline.rules.kinds import InUnits, in_a_range, only
 from cutline.rules.robust import ClippedAPT
 from cutline.rules.slr import coin_ratio, count_ratio, far_edge, wait_ratio
 
 
-class Auto(IndexRule):
+class Auto(InUnits, IndexRule):
     """The default: a rule for each kind of reward, parameter-free and anytime.
 
     ========================  ==========================================================
@@ -46,7 +46,6 @@ class Auto(IndexRule):
     """
 
     name = "auto"
-    needs_horizon: ClassVar[bool] = False
 
     def on(self, problem: Problem) -> Rule:
         """The rule for the problem's kind of reward."""
@@ -54,12 +53,6 @@ class Auto(IndexRule):
         if problem.rewards.kind == "gaussian" and problem.rewards.sd is None:
             kind = StudentAuto
         return self if kind is Auto else kind(precision=self.precision)
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The range of the rewards; sums are counted from its lower end."""
-        return {"width": unit_width(problem)}
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float, width: float) -> float:
@@ -91,7 +84,7 @@ def two_point_ratio(pulls: float, total: float, squares: float, far: float) -> f
     return max(ratio, 0.0) if inside else math.inf
 
 
-class BoundedAuto(IndexRule):
+class BoundedAuto(InUnits, IndexRule):
     """The default for rewards in a range: as for coins, but rewards that vary less count more.
 
     The likelihood ratio is that of the two-point law with the same mean and variance, which is the
@@ -108,17 +101,10 @@ class BoundedAuto(IndexRule):
     """
 
     name = "auto-bounded"
-    needs_horizon: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
         """Rewards must lie in a range."""
         in_a_range(self.name, problem)
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The range of the rewards; sums are counted from its lower end."""
-        return {"width": unit_width(problem)}
 
     @staticmethod
     def formula(

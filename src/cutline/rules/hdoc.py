@@ -8,18 +8,15 @@ with fewest pulls and so is :class:`RoundRobin`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from cutline.core.logarithm import log_unit
 from cutline.core.problem import Problem
-from cutline.core.tally import Floats
 from cutline.rules.base import ClockedIndexRule, IndexRule
-from cutline.rules.kinds import in_a_range, unit_width
+from cutline.rules.kinds import InUnits, in_a_range
 
 
-class HDoC(ClockedIndexRule):
+class HDoC(InUnits, ClockedIndexRule):
     r"""Pull the arm that may be the best, to prove good arms early: the sampler of UCB.
 
     .. math:: -\Bigl(\hat\mu_i + \sqrt{\frac{\ln t}{2 n_i}}\Bigr)
@@ -35,17 +32,10 @@ class HDoC(ClockedIndexRule):
     """
 
     name = "hdoc"
-    needs_horizon: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
         """Means are weighed against the width of an interval, so rewards need a range."""
         in_a_range(self.name, problem)
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The range of the rewards."""
-        return {"width": unit_width(problem)}
 
     @staticmethod
     def formula(pulls: float, total: float, width: float, step: float) -> float:
@@ -54,7 +44,7 @@ class HDoC(ClockedIndexRule):
 
 
 @dataclass(frozen=True)
-class LUCBG(IndexRule):
+class LUCBG(InUnits, IndexRule):
     r"""Pull the arm with the highest upper end of its confidence interval.
 
     .. math:: -\Bigl(\hat\mu_i + \sqrt{\frac{\ln(4 K n_i^2 / \delta)}{2 n_i}}\Bigr)
@@ -70,7 +60,6 @@ class LUCBG(IndexRule):
     """
 
     name = "lucb-g"
-    needs_horizon: ClassVar[bool] = False
 
     confidence: float = 0.95
 
@@ -85,12 +74,6 @@ class LUCBG(IndexRule):
     def check(self, problem: Problem) -> None:
         """Means are weighed against the width of an interval, so rewards need a range."""
         in_a_range(self.name, problem)
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The confidence, and the range of the rewards."""
-        return {"confidence": self.confidence, "width": unit_width(problem)}
 
     @staticmethod
     def formula(pulls: float, total: float, arms: float, confidence: float, width: float) -> float:

@@ -1,8 +1,12 @@
 """Which kinds of reward a rule is for, and the length it measures them in."""
 
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
 import numpy as np
 
 from cutline.core.problem import Problem
+from cutline.core.tally import Floats
 from cutline.rules.base import Rule
 
 
@@ -43,3 +47,16 @@ def only(kind: str, rule: Rule, problem: Problem) -> None:
     """Refuse all kinds of reward but one."""
     if problem.rewards.kind != kind:
         raise ValueError(f"{rule.name} is for {kind} rewards, these are {problem.rewards.kind}")
+
+
+class InUnits(Rule):
+    """A rule whose functions ask for ``width``, the length that rewards are measured in."""
+
+    needs_horizon: ClassVar[bool | None] = False
+
+    def settings(
+        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
+    ) -> Mapping[str, float]:
+        """The fields, and the width; sums are counted from the lower end of the range."""
+        own = super().settings(problem, budget, means)
+        return {**own, "width": unit_width(problem)}

@@ -1,18 +1,14 @@
 """LSA, the logarithmic-sample algorithm: as few wrong arms as possible."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from cutline.core.logarithm import log_unit
-from cutline.core.problem import Problem
-from cutline.core.tally import Floats
 from cutline.rules.base import IndexRule
-from cutline.rules.kinds import unit_width
+from cutline.rules.kinds import InUnits
 
 
 @dataclass(frozen=True)
-class LSA(IndexRule):
+class LSA(InUnits, IndexRule):
     r"""Pull where a pull saves most: APT's index, squared, and a price for every pull so far.
 
     .. math:: \alpha\,n_i \bigl(|\hat\mu_i - \tau| + \epsilon\bigr)^2 + \tfrac12 \ln n_i
@@ -28,7 +24,6 @@ class LSA(IndexRule):
     """
 
     name = "lsa"
-    needs_horizon: ClassVar[bool] = False
 
     alpha: float = 1.35
 
@@ -36,12 +31,6 @@ class LSA(IndexRule):
         super().__post_init__()
         if not self.alpha > 0:
             raise ValueError(f"alpha of LSA must be above 0, got {self.alpha!r}")
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The price, and the unit of the rewards."""
-        return {"alpha": self.alpha, "width": unit_width(problem)}
 
     @staticmethod
     def formula(

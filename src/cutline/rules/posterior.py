@@ -1,14 +1,12 @@
 """Rules that go by the chance that an arm is on the other side after all."""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
 
 from cutline.core.problem import Problem
 from cutline.core.special import log_beta_cdf
 from cutline.core.tally import Floats
 from cutline.rules.base import IndexRule, Policy
-from cutline.rules.kinds import in_a_range, unit_width
+from cutline.rules.kinds import InUnits, in_a_range
 
 
 def log_doubt(pulls: float, total: float, tau: float, eps: float, width: float) -> float:
@@ -43,7 +41,7 @@ def inside(name: str, problem: Problem) -> None:
             )
 
 
-class PI(IndexRule):
+class PI(InUnits, IndexRule):
     r"""Pull the arm that is most likely on the other side: the probability of an error.
 
     .. math:: -\ln P(\theta_i < \tau - \epsilon)\ \text{ where } \hat\mu_i \ge \tau,\ \text{else }
@@ -60,17 +58,10 @@ class PI(IndexRule):
     """
 
     name = "pi"
-    needs_horizon: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
         """Rewards in a range, thresholds inside it."""
         inside(self.name, problem)
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The range of the rewards; sums are counted from its lower end."""
-        return {"width": unit_width(problem)}
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float, width: float) -> float:
@@ -78,7 +69,7 @@ class PI(IndexRule):
         return -log_doubt(pulls, total, tau, eps, width)
 
 
-class TTS(Policy):
+class TTS(InUnits, Policy):
     """Draw the arm in proportion to the chance that it is on the other side.
 
     Thresholding by Thompson sampling (Radtke's thesis): the chances are those of :class:`PI`. All
@@ -87,17 +78,10 @@ class TTS(Policy):
     """
 
     name = "tts"
-    needs_horizon: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
         """Rewards in a range, thresholds inside it."""
         inside(self.name, problem)
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The range of the rewards; sums are counted from its lower end."""
-        return {"width": unit_width(problem)}
 
     def memory(self, arms: int) -> int:
         """Of every arm the chance, its logarithm, and the pulls and total that they are of."""

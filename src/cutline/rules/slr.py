@@ -1,7 +1,7 @@
 """Likelihood-ratio rules: APT's idea in the geometry of an exponential family (Section 2.4)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +10,7 @@ from cutline.core.logarithm import log_positive, log_unit
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 from cutline.rules.base import ClockedIndexRule, IndexRule, Rule
-from cutline.rules.kinds import in_a_range, only, unit_width
+from cutline.rules.kinds import InUnits, in_a_range, only
 
 
 def coin_ratio(pulls: float, total: float, far: float, width: float) -> float:
@@ -54,7 +54,7 @@ def far_edge(pulls: float, total: float, tau: float, eps: float) -> float:
     return low if total / pulls >= tau else high
 
 
-class SLR(IndexRule):
+class SLR(InUnits, IndexRule):
     r"""Pull the arm whose data could best come from the other side of the band.
 
     .. math:: n_i\,d(\hat\mu_i,\ \tau \mp \epsilon)
@@ -71,7 +71,6 @@ class SLR(IndexRule):
     """
 
     name = "slr"
-    needs_horizon: ClassVar[bool] = False
 
     def on(self, problem: Problem) -> Rule:
         """The rule for the problem's kind of reward."""
@@ -82,12 +81,6 @@ class SLR(IndexRule):
     def check(self, problem: Problem) -> None:
         """Heavy-tailed rewards have no family."""
         _refuse_heavy(self.name, problem)
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The range of the rewards; sums are counted from its lower end."""
-        return {"width": unit_width(problem)}
 
     @staticmethod
     def formula(pulls: float, total: float, tau: float, eps: float, width: float) -> float:
@@ -233,7 +226,7 @@ class SLRV(IndexRule):
         return 0.5 * pulls * log_positive(1.0 + share)
 
 
-class SLRD(ClockedIndexRule):
+class SLRD(InUnits, ClockedIndexRule):
     """The likelihood-ratio rule with forced exploration, for rewards in a range (Radtke's SLR-D).
 
     The arm with the fewest pulls goes first while it has less than sqrt(t) - K/2 of them, so no arm
@@ -247,17 +240,10 @@ class SLRD(ClockedIndexRule):
 
     name = "slr-d"
     keeps: ClassVar[tuple[str, ...]] = ("ratio",)
-    needs_horizon: ClassVar[bool] = False
 
     def check(self, problem: Problem) -> None:
         """Rewards must lie in a range."""
         in_a_range(self.name, problem)
-
-    def settings(
-        self, problem: Problem, budget: int, means: Sequence[float] | Floats | None
-    ) -> Mapping[str, float]:
-        """The range of the rewards; sums are counted from its lower end."""
-        return {"width": unit_width(problem)}
 
     @staticmethod
     def learn(
