@@ -292,14 +292,32 @@ def test_a_prior_is_the_average_of_its_sets():
     assert low < found.default.budget < high
 
 
-def test_two_hundred_arms_take_seconds():
+def test_two_hundred_arms_take_seconds_and_the_error_is_as_predicted():
     belief = share_above(0.1, arms=200, threshold=0.01)
-    start = time.monotonic()
+    plan(share_above(0.1, arms=200, threshold=0.1), threshold=0.1, precision=0.05)  # compiles
+    start = time.process_time()
     found = plan(belief, threshold=0.01, precision=0.005)
-    assert time.monotonic() - start < 30  # 6 on an idle machine with two cores; 10 to compile
+    # Of all cores, whatever else they do: 10 s on two of them, measured 9 in all.
+    assert time.process_time() - start < 20
     assert 80_000 < found.default.budget < 140_000
     assert found.default.low <= 0.05
     assert found.uniform.budget > 2.5 * found.default.budget
+    wrong = sum(
+        int(
+            simulate(
+                Bandit(Bernoulli(means.tolist()), threshold=0.01, precision=0.005),
+                [Auto()],
+                budget=[found.default.budget],
+                games=32,
+                seed=99,
+            ).wrong_games[0, 0]
+        )
+        for means in belief.sets
+    )
+    low, high = clopper_pearson(wrong, 32 * len(belief.sets), 0.999)
+    assert low <= found.default.high
+    assert high >= found.default.low
+    assert low <= 0.05 <= high
 
 
 # What cannot be planned
