@@ -11,7 +11,9 @@ from cutline.simulation.suite import Instance
 LIMIT = 16.0  # seconds for a rule on an instance, by the cost model
 PATIENCE = {"apt": 1e9, "auto": 1e9, "bayes-ucb": 45.0}  # other limits
 
-HEAVY_ONLY = ("apt-clipped", "apt-catoni", "apt-median")  # elsewhere they are asked for by name
+# Made for one kind of reward; elsewhere they are asked for by name.
+HEAVY_ONLY = ("apt-clipped", "apt-catoni", "apt-median")
+MADE_FOR = {**dict.fromkeys(HEAVY_ONLY, "heavy"), "slr-v": "gaussian"}
 # Who plays unless said.
 CONTESTANTS = (
     *("apt", "auto", "slr", "slr-d", "slr-v", "lsa", "fwt", "evt", "aug-ucb", "csar", "ucbe"),
@@ -73,7 +75,7 @@ def plan(
 ) -> Plan:
     """What is played on an instance; APT always is, and ``auto`` is never too slow.
 
-    ``all_apply`` lets rules for heavy tails play on other rewards too, as when they are asked for.
+    ``all_apply`` lets rules for one kind of reward play on others too, as when they are asked for.
     """
     problem = instance.bandit.problem
     budgets = instance.budgets[:1] if quick else instance.budgets
@@ -83,8 +85,8 @@ def plan(
     slow: dict[str, float] = {}
     for name in dict.fromkeys(("apt", *names)):
         rule = parse_rule(name)
-        if name in HEAVY_ONLY and problem.rewards.kind != "heavy" and not all_apply:
-            unfit[name] = "is for heavy tails"
+        if MADE_FOR.get(name, problem.rewards.kind) != problem.rewards.kind and not all_apply:
+            unfit[name] = f"is for {MADE_FOR[name]} rewards"
             continue
         try:
             rule.check(problem)
