@@ -53,7 +53,7 @@ NOTES = {
     "ladder-20": "APT errs in 94, 84 and 69 % of games; 25 % would take 120,000 pulls.",
     "flaky-50": "At the largest budget APT still errs in 15 % of games; 1 % would take 270,000 "
     "pulls.",
-    "tests-200": "At the largest budget APT still errs in 15 % of games; 1 % would take over "
+    "tests-200": "At the largest budget APT still errs in 16 % of games; 1 % would take over "
     "600,000 pulls.",
     "rtt-mean": "At the largest budget APT still has 3 wrong arms in 1,000; 1 would take 150,000 "
     "pulls.",
