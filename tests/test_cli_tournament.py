@@ -53,9 +53,8 @@ def test_chosen_instances_rules_and_games(cutline):
     assert {row["rule"] for row in found["rows"]} == {"apt", "uniform"}
     assert {row["games"] for row in found["rows"]} == {128}
     assert len(found["rows"]) == 2 * 2 * 3
-    assert cutline(*words, "--format", "json", "--seed", 5, "--threads", 1)[1] == out.replace(
-        "--seed 5", "--seed 5 --threads 1"
-    )
+    assert "--seed 5" in found["command"]
+    assert cutline(*words, "--format", "json", "--seed", 5, "--threads", 1)[1] == out
 
 
 def test_data_of_ones_own_is_played_as_well(cutline, tmp_path):

@@ -4,6 +4,7 @@
 >>> check_rule(APT())
 """
 
+from collections.abc import Sequence
 from itertools import count
 
 from cutline.core.rewards import Rewards
@@ -17,7 +18,13 @@ from cutline.simulation.simulate import simulate
 MEANS = [0.05, 0.3, 0.42, 0.5, 0.61, 0.8, 0.97]
 
 
-def check_rule(rule: Rule, bandit: Bandit | None = None, *, budget: int = 150) -> None:
+def check_rule(
+    rule: Rule,
+    bandit: Bandit | None = None,
+    *,
+    budget: int = 150,
+    ways: Sequence[str] = ("scan", "tree"),
+) -> None:
     """Raise AssertionError where a rule does not behave as every rule must.
 
     * It asks for arms that exist, no more often than the budget allows, and for every arm first.
@@ -25,14 +32,15 @@ def check_rule(rule: Rule, bandit: Bandit | None = None, *, budget: int = 150) -
     * A game is the same alone and among others.
     * An index rule follows its arms when they are renumbered.
 
-    The rule is tried on a small Bernoulli bandit unless another is given.
+    The rule is tried on a small Bernoulli bandit unless another is given. ``ways`` are the loops
+    that an index rule is played by: ``scan`` and ``tree`` with few and with many arms; ``policy``
+    looks at every arm each time.
     """
     bandit = bandit or Bandit(Bernoulli(MEANS), threshold=0.5, precision=0.1)
     arms = len(bandit.problem.arms)
-    ways = ["policy"]
     played = rule.on(bandit.problem)
-    if isinstance(played, IndexRule) and not played.clocked:
-        ways += ["scan", "tree"]
+    if not isinstance(played, IndexRule) or played.clocked:
+        ways = ("policy",)
     players = {way: Player(rule, bandit, way=way) for way in ways}
     for game in (0, 1, 63, 64, 2**40):
         plain = play(bandit, rule, budget=budget, seed=7, game=game).arms

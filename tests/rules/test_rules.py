@@ -34,6 +34,11 @@ def test_what_is_true_of_every_rule(rule):
     check_rule(rule)
 
 
+@pytest.mark.parametrize("rule", [APT(), UCBE(256)], ids=lambda rule: rule.spec)
+def test_an_index_rule_is_playable_as_a_policy(rule):
+    check_rule(rule, ways=["policy"])
+
+
 @pytest.mark.parametrize("rule", [APT(), UCBE(1), CSAR(), Uniform()], ids=lambda rule: rule.spec)
 def test_the_same_on_gaussian_arms_with_bars_of_their_own(rule):
     arms = Gaussian([0.1, 1.0, 2.0, -3.0, 5.0], sd=[0.5, 1.0, 0.1, 2.0, 3.0])

@@ -95,7 +95,7 @@ import multiprocessing
 
 import numba
 from numba.core import event
-from cutline import Auto, Bandit, Bernoulli, simulate
+from cutline import APT, Bandit, Bernoulli, simulate
 
 bandit = Bandit(Bernoulli([0.2, 0.45, 0.6, 0.9]), threshold=0.5)
 fork = multiprocessing.get_context("fork")

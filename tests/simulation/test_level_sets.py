@@ -241,15 +241,18 @@ BANDS = np.array([0.0625, 0.25, 0.0, 0.125, 0.25, 0.5])
 OWN = Bandit(Gaussian(CENTRES, sd=0.5), threshold=BARS, precision=BANDS)
 SHIFTED = Bandit(Gaussian(CENTRES - BARS, sd=0.5), threshold=0.0, precision=BANDS)
 
-HEED = ["apt", "ucbe", "csar", "slr", "slr-v", "slr-gaussian", "oracle", "apt-clipped",
+HEED = ["auto", "auto-student", "apt", "ucbe", "csar", "slr", "slr-v", "slr-gaussian",
+        "slr-gaussian-unequal", "lsa", "fwt", "evt", "aug-ucb", "oracle", "apt-clipped",
         "apt-catoni", "apt-median", "gcl"]  # fmt: skip
-IN_A_RANGE = ["slr-d"]
-OF_ANOTHER_KIND = ["slr-poisson", "slr-exponential"]
+IN_A_RANGE = ["slr-d", "auto-bounded", "bayes-ucb", "pi"]
+OF_ANOTHER_KIND = ["slr-poisson", "slr-exponential", "auto-poisson", "auto-exponential"]
 HEEDLESS = ["uniform", "round-robin", "ucbe-best", "ugape", "sar", "ucb1"]
+# Told the noise; by luck that goes with the game; comparing means, whatever the bars.
+APART = ["auto-gaussian", "tts", "hdoc", "lucb-g"]
 
 
 def test_every_rule_is_somewhere_here():
-    assert sorted(HEED + IN_A_RANGE + OF_ANOTHER_KIND + HEEDLESS) == sorted(RULES)
+    assert sorted(HEED + IN_A_RANGE + OF_ANOTHER_KIND + HEEDLESS + APART) == sorted(RULES)
 
 
 @pytest.mark.parametrize("name", HEED)
@@ -354,7 +357,11 @@ def with_the_same_ties(game):
 
 
 COMPARES = {"sar", "ucb1", "ucbe-best", "ugape"}  # means of arms: one bar for all
-OTHERS = sorted(set(RULES) - {"uniform", "slr-poisson", "slr-gaussian"})  # luck of its own; kinds
+# Not those with luck of their own, nor those of other kinds.
+GAUSSIAN = {"slr-gaussian", "slr-gaussian-unequal"}
+OTHERS = sorted(set(RULES) - {"uniform", "slr-poisson", "auto-poisson", *GAUSSIAN, *APART})
+WAITS = {"slr-exponential", "auto-exponential"}
+COINS = {*IN_A_RANGE, "evt", "aug-ucb"}
 
 
 @pytest.mark.parametrize("name", sorted(COMPARES))
@@ -379,8 +386,8 @@ def test_the_best_arms_must_leave_some_out(name):
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [(name, "binary") for name in OTHERS if name != "slr-exponential"]
-    + [(name, "exponential") for name in OTHERS if name not in IN_A_RANGE],
+    [(name, "binary") for name in OTHERS if name not in WAITS]
+    + [(name, "exponential") for name in OTHERS if name not in COINS],
 )
 def test_bars_go_with_their_arms_when_these_are_renumbered(name, kind):
     rule = RULES[name](precision=0.05 if name == "ugape" else None)  # which takes one for all arms

@@ -155,7 +155,7 @@ def test_stopping_and_evidence_go_as_written_out_by_hand(in_flight, in_order):
     assert stops.finished.tolist() == [6]
 
 
-SHAPES = [APT(), SLR(), SLRV(), SLRD(), CSAR(), Uniform(), RoundRobin(), UCBE(1)]
+SHAPES = [APT(), SLRV(), SLRD(), CSAR()]
 
 
 @pytest.mark.parametrize("rule", SHAPES, ids=lambda rule: rule.spec)

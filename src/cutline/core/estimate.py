@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from cutline.core.problem import Problem
-from cutline.core.special import (
+from cutline.core.tails import (
     log_beta_cdf,
     log_beta_sf,
     log_gamma_cdf,

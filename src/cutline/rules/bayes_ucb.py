@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from cutline.core.problem import Problem
-from cutline.core.special import _beta_fraction, _log_beta_kernel, log_beta_mills
+from cutline.core.tails import _beta_fraction, _log_beta_kernel, log_beta_mills
 from cutline.core.tally import Floats
 from cutline.rules.base import ClockedIndexRule
 from cutline.rules.kinds import unit_width

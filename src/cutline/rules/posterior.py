@@ -3,7 +3,7 @@
 import math
 
 from cutline.core.problem import Problem
-from cutline.core.special import log_beta_cdf
+from cutline.core.tails import log_beta_cdf
 from cutline.core.tally import Floats
 from cutline.rules.base import IndexRule, Policy
 from cutline.rules.kinds import InUnits, in_a_range

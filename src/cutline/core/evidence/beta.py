@@ -10,7 +10,7 @@ import numpy as np
 from cutline.core.evidence.base import Evidence, constant, only, width
 from cutline.core.evidence.edges import edge_where
 from cutline.core.problem import Problem
-from cutline.core.special import log_beta_mills
+from cutline.core.tails import log_beta_mills
 from cutline.core.tally import Floats
 
 

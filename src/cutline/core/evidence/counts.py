@@ -1,18 +1,16 @@
 """Evidence from counts: Poisson rewards."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cutline.core.evidence.base import Evidence, only
-from cutline.core.evidence.edges import edge_where
-from cutline.core.evidence.gamma import log_mixture_of_fewer, log_mixture_of_more
+from cutline.core.evidence.base import only
+from cutline.core.evidence.gamma import GammaMixture, log_mixture_of_fewer, log_mixture_of_more
 from cutline.core.problem import Problem
 
 
 @dataclass(frozen=True)
-class PoissonMixture(Evidence):
+class PoissonMixture(GammaMixture):
     r"""The gamma mixture of likelihood ratios of Poisson laws, cut off at the edge m.
 
     The prior of the mean is Gamma(1/2, rate 1/(2m)), restricted to means above m for "above" and
@@ -50,12 +48,3 @@ class PoissonMixture(Evidence):
         if high <= 0.0:
             return 0.0
         return log_mixture_of_fewer(total, pulls * high)
-
-    def interval(self, state: Mapping[str, float], log_level: float) -> tuple[float, float]:
-        """By halving; from 0, and without end before the first reward."""
-        n, total = state["pulls"], state["total"]
-        mean = total / max(n, 1.0)
-        return (
-            edge_where(lambda m: self.log_above(n, total, m) - log_level, mean, 0.0),
-            edge_where(lambda m: self.log_below(n, total, m) - log_level, mean, math.inf),
-        )

@@ -1,8 +1,12 @@
 """What counts and waiting times share: mixtures over a Gamma(1/2) prior cut off at the edge."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from cutline.core.special import log_gamma_mills_above, log_gamma_mills_below
+from cutline.core.evidence.base import Evidence
+from cutline.core.evidence.edges import edge_where
+from cutline.core.tails import log_gamma_mills_above, log_gamma_mills_below
 
 # With shape 1/2 and a rate such that the edge lies at x = 1/2, the factor x^a e^-x / Gamma(a) of
 # the prior is the constant below, and so are its masses beyond the edge.
@@ -32,3 +36,18 @@ def log_mixture_of_fewer(events: float, expected: float) -> float:
     1.6833
     """
     return _FRONT - _LOG_LESS + log_gamma_mills_below(expected + 0.5, events + 0.5)
+
+
+@dataclass(frozen=True)
+class GammaMixture(Evidence):
+    """Evidence on means from 0 up, by such a mixture."""
+
+    def interval(self, state: Mapping[str, float], log_level: float) -> tuple[float, float]:
+        """By halving; from 0, and without end while there are few rewards."""
+        n, total = state["pulls"], state["total"]
+        mean = total / max(n, 1.0)
+        above, below = type(self).log_above, type(self).log_below
+        return (
+            edge_where(lambda m: above(n, total, m) - log_level, mean, 0.0),
+            edge_where(lambda m: below(n, total, m) - log_level, mean, math.inf),
+        )

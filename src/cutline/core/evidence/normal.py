@@ -10,7 +10,7 @@ import numpy as np
 from cutline.core.evidence.base import Evidence, only
 from cutline.core.evidence.edges import edge_where
 from cutline.core.problem import Problem
-from cutline.core.special import log_normal_mills
+from cutline.core.tails import log_normal_mills
 from cutline.core.tally import Floats
 
 _HALF_LOG_2PI = 0.9189385332046727

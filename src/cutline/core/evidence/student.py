@@ -8,7 +8,7 @@ from typing import ClassVar
 from cutline.core.evidence.base import Evidence, constant, only
 from cutline.core.evidence.edges import edge_where
 from cutline.core.problem import Problem
-from cutline.core.special import log_student_cdf
+from cutline.core.tails import log_student_cdf
 from cutline.core.tally import Floats
 
 

@@ -1,18 +1,16 @@
 """Evidence from waiting times: exponential rewards."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from cutline.core.evidence.base import Evidence, only
-from cutline.core.evidence.edges import edge_where
-from cutline.core.evidence.gamma import log_mixture_of_fewer, log_mixture_of_more
+from cutline.core.evidence.base import only
+from cutline.core.evidence.gamma import GammaMixture, log_mixture_of_fewer, log_mixture_of_more
 from cutline.core.problem import Problem
 
 
 @dataclass(frozen=True)
-class ExponentialMixture(Evidence):
+class ExponentialMixture(GammaMixture):
     """The gamma mixture of likelihood ratios of exponential laws, cut off at the edge m.
 
     The prior of the rate, one over the mean, is Gamma(1/2, rate m/2), restricted to rates below 1/m
@@ -51,12 +49,3 @@ class ExponentialMixture(Evidence):
         if high <= 0.0:
             return 0.0
         return log_mixture_of_more(pulls, total / high)
-
-    def interval(self, state: Mapping[str, float], log_level: float) -> tuple[float, float]:
-        """By halving; without end while there are few rewards."""
-        n, total = state["pulls"], state["total"]
-        mean = total / max(n, 1.0)
-        return (
-            edge_where(lambda m: self.log_above(n, total, m) - log_level, mean, 0.0),
-            edge_where(lambda m: self.log_below(n, total, m) - log_level, mean, math.inf),
-        )

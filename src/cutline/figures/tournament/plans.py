@@ -19,7 +19,7 @@ CONTESTANTS = (
     *("apt", "auto", "slr", "slr-d", "slr-v", "lsa", "fwt", "evt", "aug-ucb", "csar", "ucbe"),
     *("pi", "tts", "bayes-ucb", *HEAVY_ONLY, "uniform", "oracle"),
 )
-QUICK = ("apt", "auto", "slr", "uniform")
+QUICK = ("apt", "auto")
 
 # Nanoseconds that a pull takes on one core: a part of its own, and one for each arm looked at.
 # Measured once, on the build machine, and fixed, so that everybody plays the same cells.

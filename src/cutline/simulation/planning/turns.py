@@ -10,7 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from cutline.core.divergence import DIVERGENCES, gaussian_kl
-from cutline.core.special import beta_cdf, log_gamma_cdf, log_gamma_sf, normal_cdf
+from cutline.core.special import beta_cdf, normal_cdf
+from cutline.core.tails import log_gamma_cdf, log_gamma_sf
 from cutline.core.tally import Floats
 from cutline.simulation.bandit import Bandit
 
