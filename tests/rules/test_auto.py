@@ -201,7 +201,7 @@ def test_an_arm_is_not_given_up_after_one_extreme_reward():
     least = [
         min(
             play(rare, rule, budget=7_000, seed=4, game=g).tallies.pulls[below].min()
-            for g in range(12)
+            for g in range(6)
         )
         for rule in (APT(), Auto())
     ]

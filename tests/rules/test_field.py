@@ -573,6 +573,7 @@ def test_weights_as_a_command_line_writes_them(tmp_path):
 NORMAL = Bandit(NOISY, **BARS, rewards=Rewards("gaussian", sd=[0.5, 1.0, 0.2, 0.5, 3.0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "bandit"),
     [*((rule, None) for rule in FIELD), (FWT(gaps=1), None), (AugUCB(spend=0), None),

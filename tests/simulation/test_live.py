@@ -158,6 +158,7 @@ def test_stopping_and_evidence_go_as_written_out_by_hand(in_flight, in_order):
 SHAPES = [APT(), SLRV(), SLRD(), CSAR()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", SHAPES, ids=lambda rule: rule.spec)
 def test_one_pull_at_a_time_is_the_game_of_the_other_kernels(rule):
     bandit = three_groups()
@@ -171,6 +172,7 @@ def test_one_pull_at_a_time_is_the_game_of_the_other_kernels(rule):
     assert as_live.pulls_sum.tolist() == usual.pulls_sum.tolist()
 
 
+@pytest.mark.slow
 def test_numbers_that_a_rule_keeps_and_squares_are_seen_with_pulls_in_flight():
     # Rewards without noise: an arm in flight is seen as if its result, which is its mean, were
     # there. So what is asked for does not depend on how many pulls are in flight, once all arms
