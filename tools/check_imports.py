@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "simulation": {"_version", "core", "rules"},
     "figures": {"_version", "core", "rules", "campaign", "simulation"},
     "service": {"_version", "core", "rules", "campaign", "simulation"},
-    "testing": {"_version", "core", "rules", "simulation"},
+    "testing": {"_version", "core", "rules", "campaign", "simulation"},
 }
 MAY_IMPORT[""] = {*MAY_IMPORT, "cli"}
 MAY_IMPORT["cli"] = {*MAY_IMPORT}
@@ -42,6 +42,8 @@ HOMES = {
     "mpl_toolkits": ("figures", "draw"),
     "click": ("cli",),
     "rich": ("cli",),
+    "apsw": ("campaign", "stores", "sqlite"),
+    "psycopg": ("campaign", "stores", "postgres"),
     "scipy": None,
 }
 

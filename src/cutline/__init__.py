@@ -44,6 +44,7 @@ from cutline.rules import (
 )
 
 if TYPE_CHECKING:
+    from cutline.campaign import Campaign
     from cutline.figures.draw import plot
     from cutline.simulation import (
         Arms,
@@ -97,6 +98,7 @@ __all__ = [
     "Bernoulli",
     "BestUCBE",
     "Beta",
+    "Campaign",
     "CatoniAPT",
     "ClippedAPT",
     "ClockedIndexRule",
@@ -146,9 +148,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # What needs numba or matplotlib is imported when first used, so that `import cutline` is quick.
+    # What needs numba, matplotlib or a database is imported when first used: `import cutline` is
+    # quick.
     import importlib
 
+    if name in ("Campaign",):
+        return getattr(importlib.import_module("cutline.campaign"), name)
     if name == "plot":
         return importlib.import_module("cutline.figures.draw").plot
     if name in __all__:

@@ -1,6 +1,7 @@
 """What a verdict promises: by hand, by definition, and in games made to break it."""
 
 import math
+from collections import namedtuple
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from cutline.core.evidence.beta import log_beta_mixture, log_beta_prior
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 from cutline.core.tally import Tallies, Tally
-from cutline.core.verdict import LISTED, ArmVerdict, Verdict, judge, verdict_of
+from cutline.core.verdict import COLUMNS, LISTED, ArmVerdict, Verdict, judge, verdict_of
 
 
 def coins(arms, threshold=0.5, precision=0.1, **more):
@@ -50,14 +51,19 @@ def with_p_values(p_values, confidence=0.95):
     return verdict_of(problem, tallies, [True] * len(p_values), ledgers, confidence)
 
 
+Now = namedtuple("Now", ["log_above", "log_below"])
+
+
 def with_e_values(log_above, log_below):
     """A verdict on arms whose evidence is this now; nothing else of it is meant to be looked at."""
     problem = coins(len(log_above))
     arms = [
-        ArmVerdict(name, 1, 0.5, "above", None, 0.0, 1.0, 1.0, float(up), float(down), 0.5)
+        ArmVerdict(
+            name, "above", None, 1.0, Tally(1, 0.5), Now(float(up), float(down)), 3.0, (problem, 0)
+        )
         for name, up, down in zip(problem.arms, log_above, log_below, strict=True)
     ]
-    return Verdict(problem, 0.95, tuple(arms), BetaMixture(), 1.0)
+    return Verdict(problem, 0.95, tuple(arms), BetaMixture(), len(arms))
 
 
 # --- the whole set -------------------------------------------------------------------------------
@@ -379,7 +385,7 @@ def test_columns_hold_one_row_an_arm():
     assert columns["arm"] == ["a", "b"]
     assert columns["pulls"] == [3, 0]
     assert columns["side"] == ["above", None]
-    assert set(columns) == set(ArmVerdict.__dataclass_fields__)
+    assert set(columns) == set(COLUMNS)
 
 
 @pytest.mark.parametrize(

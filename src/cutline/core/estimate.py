@@ -19,7 +19,7 @@ from cutline.core.tails import (
     log_normal_cdf,
     log_student_cdf,
 )
-from cutline.core.tally import Tallies
+from cutline.core.tally import Tallies, Tally
 
 _ALIKE = 1e-12  # a sum of squares around the mean this small beside that around 0 is rounding
 _HALF = math.log(0.5)
@@ -28,35 +28,33 @@ _HALF = math.log(0.5)
 def wrong_chances(problem: Problem, tallies: Tallies, sides: Sequence[bool | None]) -> list[float]:
     """For every arm the model's chance that it counts and stands on the wrong side.
 
-    Of an arm never seen it says 1/2; where no mean lies beyond the band on that side it says 0.
-
-    >>> from cutline.core.tally import Tally
     >>> coins = Problem(arms=1, threshold=0.5, precision=0.1, rewards="binary")
     >>> [round(p, 6) for p in wrong_chances(coins, Tallies.of([Tally(20, 13.0)]), [True])]
     [0.011955]
     """
-    model = _MODELS[problem.rewards.kind]
-    sds = problem.sds
-    chances = []
-    for arm, side in enumerate(sides):
-        n = float(tallies.pulls[arm])
-        if side is None or n == 0:
-            chances.append(0.5)
-            continue
-        # Wrong is what lies beyond the far edge: below the lower one for an arm put above.
-        sign = 1.0 if side else -1.0
-        tau = problem.threshold[arm] - tallies.origin[arm]
-        edge = tau - sign * problem.precision[arm]
-        low, high = problem.rewards.low, problem.rewards.high
-        assert low is not None and high is not None
-        if not low < edge + tallies.origin[arm] < high:
-            chances.append(0.0)  # no mean lies beyond
-            continue
-        total, squares = float(tallies.total[arm]), float(tallies.squares[arm])
-        sd = None if sds is None else float(sds[arm])
-        log = model(n, total, squares, edge, side, high - low, sd)
-        chances.append(math.exp(min(log, 0.0)))
-    return chances
+    arms = range(len(problem.arms))
+    return [arm_wrong_chance(problem, arm, tallies[arm], sides[arm]) for arm in arms]
+
+
+def arm_wrong_chance(problem: Problem, arm: int, tally: Tally, side: bool | None) -> float:
+    """The model's chance that one arm counts and stands on the wrong side.
+
+    Of an arm never seen it says 1/2; where no mean lies beyond the band on that side it says 0.
+    """
+    n = float(tally.pulls)
+    if side is None or n == 0:
+        return 0.5
+    # Wrong is what lies beyond the far edge: below the lower one for an arm put above.
+    sign = 1.0 if side else -1.0
+    tau = problem.threshold[arm] - tally.origin
+    edge = tau - sign * problem.precision[arm]
+    low, high, sd = problem.rewards.low, problem.rewards.high, problem.rewards.sd
+    assert low is not None and high is not None
+    if not low < edge + tally.origin < high:
+        return 0.0  # no mean lies beyond
+    own = sd[arm] if isinstance(sd, Sequence) else sd
+    log = _MODELS[problem.rewards.kind](n, tally.total, tally.squares, edge, side, high - low, own)
+    return math.exp(min(log, 0.0))
 
 
 def wrong_chance(chances: Sequence[float]) -> float:

@@ -2,10 +2,11 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any
 
-from cutline.core.estimate import wrong_chance, wrong_chances
+from cutline.core.estimate import arm_wrong_chance, wrong_chance
 from cutline.core.evidence import Evidence, Ledger, default_evidence, parse_evidence
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats, Tallies, Tally
@@ -13,6 +14,18 @@ from cutline.core.theory.checks import check_confidence
 
 NO_PROMISE = "no guarantee: heavy-tailed rewards prove nothing without a bound on their variance"
 LISTED = 20  # arms that a summary shows one by one
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What became of the pulls of an arm in a live campaign."""
+
+    asked: int = 0
+    told: int = 0
+    failed: int = 0
+    lost: int = 0
+    late: int = 0
+    attached: int = 0
 
 
 @dataclass(frozen=True)
@@ -26,20 +39,73 @@ class ArmVerdict:
     an arm never seen. ``proven`` is None, "above" the lower edge of the band, "below" the upper
     one, or "within precision" (both); it stays when the mean moves on, so that an arm inside the
     band may be proven above and have a mean below the threshold. ``wrong_chance`` is a model's
-    estimate of the chance that the arm counts and is on the wrong side.
+    estimate of the chance that the arm counts and is on the wrong side. ``status`` is "open",
+    "suspended" or "retired", and ``counts`` says what became of its pulls, in a live campaign.
     """
 
     arm: str
-    pulls: int
-    mean: float
     side: str | None
     proven: str | None
-    low: float
-    high: float
     p_value: float
-    log_above: float
-    log_below: float
-    wrong_chance: float
+    tally: Tally = field(repr=False)
+    ledger: Ledger | None = field(repr=False, compare=False)
+    log_level: float = field(repr=False)
+    place: tuple[Problem, int] = field(repr=False, compare=False)
+    status: str = "open"
+    counts: Counts | None = None
+
+    @property
+    def pulls(self) -> int:
+        """How many rewards count."""
+        return self.tally.pulls
+
+    @property
+    def mean(self) -> float:
+        """Their mean; not a number for an arm never seen."""
+        return self.tally.mean if self.tally.pulls else math.nan
+
+    # The rest takes a while with many arms, so it is worked out when it is asked for.
+
+    @cached_property
+    def _interval(self) -> tuple[float, float]:
+        if self.ledger is None:
+            return -math.inf, math.inf
+        low, high = self.ledger.interval(self.log_level)
+        return low + self.tally.origin, high + self.tally.origin
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval."""
+        return self._interval[0]
+
+    @property
+    def high(self) -> float:
+        """The upper end of the interval."""
+        return self._interval[1]
+
+    @cached_property
+    def log_above(self) -> float:
+        """The log e-value for "above" as of now."""
+        return 0.0 if self.ledger is None else self.ledger.log_above
+
+    @cached_property
+    def log_below(self) -> float:
+        """The log e-value for "below" as of now."""
+        return 0.0 if self.ledger is None else self.ledger.log_below
+
+    @cached_property
+    def wrong_chance(self) -> float:
+        """A model's estimate of the chance that it counts and is on the wrong side."""
+        problem, arm = self.place
+        side = None if self.side is None else self.side == "above"
+        return arm_wrong_chance(problem, arm, self.tally, side)
+
+
+COLUMNS = (
+    "arm", "pulls", "mean", "side", "proven", "low", "high", "p_value", "log_above", "log_below",
+    "wrong_chance", "status",
+)  # fmt: skip
+"""What a verdict says of every arm, as :meth:`Verdict.columns` names it."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +127,30 @@ class Verdict:
     arms: tuple[ArmVerdict, ...]
     evidence: Evidence | None
     """What was weighed; None where nothing can be promised."""
-    error_estimate: float
-    """A model's chance that any arm is on the wrong side: an estimate, not a guarantee."""
+    declared: int
+    """How many arms the promises are made for, at least as many as there are."""
+    broken: str | None = None
+    """What has ended the promises of a live campaign, in words, if anything has; the numbers are
+    then what they would be without."""
 
     def __getitem__(self, arm: str) -> ArmVerdict:
-        if arm not in self.problem.arms:
+        if arm not in self._places:
             raise KeyError(f"there is no arm {arm!r} in the problem")
-        return self.arms[self.problem.arms.index(arm)]
+        return self.arms[self._places[arm]]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {arm.arm: place for place, arm in enumerate(self.arms)}
+
+    @property
+    def _standing(self) -> tuple[ArmVerdict, ...]:
+        """The arms that are still part of the question."""
+        return tuple(arm for arm in self.arms if arm.status != "retired")
+
+    @cached_property
+    def error_estimate(self) -> float:
+        """A model's chance that any arm is on the wrong side: an estimate, not a guarantee."""
+        return wrong_chance([arm.wrong_chance for arm in self._standing])
 
     def __str__(self) -> str:
         return _summary(self)
@@ -77,13 +160,15 @@ class Verdict:
         """What the promises rest on, in words; or that there are none."""
         if self.evidence is None:
             return NO_PROMISE
+        if self.broken is not None:
+            return f"no guarantee any more: {self.broken}"
         return (
             f"{self.evidence.assumes}; no arm's mean drifts; "
             "rewards come in the order asked for, none left out because of its value"
         )
 
     def _on(self, side: str | None) -> tuple[str, ...]:
-        return tuple(arm.arm for arm in self.arms if arm.side == side)
+        return tuple(arm.arm for arm in self._standing if arm.side == side)
 
     @property
     def above(self) -> tuple[str, ...]:
@@ -103,7 +188,17 @@ class Verdict:
     @property
     def undecided(self) -> tuple[str, ...]:
         """The arms of which nothing is proven at this confidence."""
-        return tuple(arm.arm for arm in self.arms if arm.proven is None)
+        return tuple(arm.arm for arm in self._standing if arm.proven is None)
+
+    @property
+    def unmeasured(self) -> tuple[str, ...]:
+        """The arms that were suspended, their pulls having failed or got lost again and again."""
+        return tuple(arm.arm for arm in self.arms if arm.status == "suspended")
+
+    @property
+    def retired(self) -> tuple[str, ...]:
+        """The arms that were taken out of the question."""
+        return tuple(arm.arm for arm in self.arms if arm.status == "retired")
 
     @property
     def error_bound(self) -> float:
@@ -114,7 +209,8 @@ class Verdict:
         wrong side is at most the level. One hopeless arm keeps it at 1, so look at ``proven`` too:
         the chance that any arm is ever proven on the wrong side is at most 1 - confidence.
         """
-        return min(1.0, len(self.arms) * max(arm.p_value for arm in self.arms))
+        largest = max((arm.p_value for arm in self._standing), default=0.0)
+        return min(1.0, self.declared * largest)
 
     def discoveries(self, rate: float) -> dict[str, str]:
         """Arms called "above" or "below" such that few of these calls are false, on average.
@@ -135,11 +231,11 @@ class Verdict:
                 f"rate must lie between 0 and 1, got {rate!r}: it is the share of false calls "
                 "that is allowed among the calls made"
             )
-        weighed = [(*self._e_value(arm), arm.arm) for arm in self.arms]
+        weighed = [(*self._e_value(arm), arm.arm) for arm in self._standing]
         ranked = sorted(weighed, key=lambda item: -item[0])
         called = 0
         for k, (log_e, _, _) in enumerate(ranked, 1):
-            if log_e >= math.log(len(ranked) / (rate * k)):
+            if log_e >= math.log(self.declared / (rate * k)):
                 called = k
         return {name: side for _, side, name in ranked[:called]}
 
@@ -158,8 +254,11 @@ class Verdict:
 
     def columns(self) -> dict[str, list[Any]]:
         """One list a column and one row an arm, as data frames take it."""
-        names = ArmVerdict.__dataclass_fields__
-        return {name: [getattr(arm, name) for arm in self.arms] for name in names}
+        table = {name: [getattr(arm, name) for arm in self.arms] for name in COLUMNS}
+        if self.arms and self.arms[0].counts is not None:
+            for count in fields(Counts):
+                table[count.name] = [getattr(arm.counts, count.name) for arm in self.arms]
+        return table
 
 
 def judge(
@@ -221,40 +320,38 @@ def verdict_of(
     sides: Sequence[bool | None],
     ledgers: Sequence[Ledger | None],
     confidence: float,
+    *,
+    declared: int = 0,
+    statuses: Sequence[str] | None = None,
+    counts: Sequence[Counts] | None = None,
+    broken: str | None = None,
 ) -> Verdict:
     """Put an answer and its evidence together; ledgers are None where nothing can be promised."""
     check_confidence(confidence)
-    chances = wrong_chances(problem, tallies, sides)
-    bar = math.log(len(problem.arms) / (1.0 - confidence))
-    means = tallies.means
+    K = max(declared, len(problem.arms))
+    bar = math.log(K / (1.0 - confidence))
     arms = []
     for arm, (name, side, ledger) in enumerate(zip(problem.arms, sides, ledgers, strict=True)):
-        low, high = -math.inf, math.inf
-        above = below = top_above = top_below = 0.0
+        above = below = 0.0
         if ledger is not None:
-            # Both ends at once take half the level each.
-            low, high = ledger.interval(bar + math.log(2.0))
-            above, below = ledger.log_above, ledger.log_below
-            top_above, top_below = ledger.top_above, ledger.top_below
-        spoken = 0.0 if side is None else (top_above if side else top_below)
-        origin = float(tallies.origin[arm])
+            above, below = ledger.top_above, ledger.top_below
+        spoken = 0.0 if side is None else (above if side else below)
         arms.append(
             ArmVerdict(
                 name,
-                int(tallies.pulls[arm]),
-                float(means[arm]),
                 None if side is None else ("above" if side else "below"),
-                _PROVEN[top_above >= bar, top_below >= bar],
-                low + origin,
-                high + origin,
+                _PROVEN[above >= bar, below >= bar],
                 math.exp(-spoken),
-                above,
-                below,
-                chances[arm],
+                tallies[arm],
+                ledger,
+                bar + math.log(2.0),  # both ends at once take half the level each
+                (problem, arm),
+                "open" if statuses is None else statuses[arm],
+                None if counts is None else counts[arm],
             )
         )
     kind = None if ledgers[0] is None else ledgers[0].evidence
-    return Verdict(problem, confidence, tuple(arms), kind, wrong_chance(chances))
+    return Verdict(problem, confidence, tuple(arms), kind, K, broken)
 
 
 _PROVEN = {
@@ -267,20 +364,21 @@ _PROVEN = {
 
 def _summary(verdict: Verdict) -> str:
     """A verdict for people: the arms that are settled first, then the others, then how sure."""
-    settled = [arm for arm in verdict.arms if arm.proven is not None]
-    others = [arm for arm in verdict.arms if arm.proven is None]
+    standing = [arm for arm in verdict.arms if arm.status != "retired"]
+    settled = [arm for arm in standing if arm.proven is not None]
+    others = [arm for arm in standing if arm.proven is None]
     lines = [("arm", "side", "proven", "mean", "interval", "pulls")]
     for arm in [*settled, *others][:LISTED]:
         span = f"{arm.low:.4g} to {arm.high:.4g}"
         mean = f"{arm.mean:.4g}" if arm.pulls else "-"
-        proven = arm.proven or "undecided"
+        proven = arm.proven or ("suspended" if arm.status == "suspended" else "undecided")
         lines.append((arm.arm, arm.side or "unseen", proven, mean, span, str(arm.pulls)))
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     table = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
-    left = len(verdict.arms) - LISTED
+    left = len(standing) - LISTED
     more = [f"... and {left} more"] if left > 0 else []
     level = f"{verdict.confidence:g}"
     if verdict.evidence is None:
@@ -290,7 +388,7 @@ def _summary(verdict: Verdict) -> str:
         rests += f"\nassumes: {verdict.assumes}"
     return "\n".join(
         [
-            f"{len(settled)} of {len(verdict.arms)} arms settled at confidence {level}, "
+            f"{len(settled)} of {len(standing)} arms settled at confidence {level}, "
             f"{len(others)} undecided",
             *table,
             *more,

@@ -30,6 +30,10 @@ from cutline.core.tally import Floats, Tallies, Tally
 
 TALLY = ("pulls", "total", "squares", "tau", "eps")
 
+# Where arms stand in a live game, beside their index.
+UNTOLD = -1e200  # comes before every index; over 1 + the pulls asked, fewest first
+LATE = 1e300  # comes after every index
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -306,3 +310,12 @@ def wants(
             can = ", ".join(known)
             raise TypeError(f"{owner} asks for {name!r}; what can be asked for: {can}{hint}")
     return names
+
+
+def write_part(text: str, **names: Any) -> Callable[..., Any]:
+    """A function from its text; ``names`` are what it calls."""
+    namespace = dict(names)
+    exec(text, namespace)
+    part: Any = namespace["part"]
+    part.borrows = True
+    return part  # type: ignore[no-any-return]

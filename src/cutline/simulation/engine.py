@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from cutline.core.chance import seed_key
+from cutline.core.stopping import bar_of
 from cutline.core.tally import Floats, Ints
 from cutline.rules.base import IndexRule, Policy, Rule
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.compiling import CannotCompile, compile_kernel, is_kept, ready
 from cutline.simulation.goals import SIDES, Goal
-from cutline.simulation.grounds import bar_of, grounds_of
+from cutline.simulation.grounds import grounds_of
 from cutline.simulation.kernels import (
     LANES,
     MOST_ARMS,

@@ -1,6 +1,5 @@
 """Evidence in the simulator: its functions, compiled, over one array of columns."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +9,8 @@ import numpy as np
 from cutline.core.evidence import Evidence
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
-from cutline.rules.base import wants
+from cutline.rules.base import wants, write_part
 from cutline.simulation.bandit import Bandit
-from cutline.simulation.parts import write_part
 
 # The first rows; the live kernel knows them by number.
 SUM_PULLS, SUM_TOTAL, SUM_SQUARES, TOP_ABOVE, TOP_BELOW, NULL = range(6)
@@ -94,8 +92,3 @@ def _weigh(evidence: Evidence, rows: tuple[str, ...]) -> Callable[..., Any]:
     if evidence.learn is not None:
         names["learn"] = evidence.learn
     return write_part("\n".join(lines) + "\n", **names)
-
-
-def bar_of(confidence: float | None, arms: int) -> float:
-    """The logarithm of the e-value that proves an arm's side: K / (1 - confidence)."""
-    return math.inf if confidence is None else math.log(arms / (1.0 - confidence))

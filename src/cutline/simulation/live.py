@@ -9,9 +9,9 @@ import numpy as np
 from cutline.core.evidence import Evidence, default_evidence, parse_evidence
 from cutline.core.logarithm import log_unit
 from cutline.core.problem import Problem
+from cutline.core.stopping import check_can_stop
 from cutline.core.theory.checks import check_confidence
-from cutline.rules.base import wants
-from cutline.simulation.parts import write_part
+from cutline.rules.base import wants, write_part
 from cutline.simulation.reach import digest
 
 Delay = Callable[..., float]
@@ -149,23 +149,3 @@ def live_settings(
     if not has_budget:
         check_can_stop(problem, confidence)
     return Live(confidence, evidence, in_flight, fixed if delay is None else delay, in_order)
-
-
-def check_can_stop(problem: Problem, confidence: float | None) -> None:
-    """Refuse a game that might never end: no budget, and arms that cannot be settled."""
-    if confidence is None:
-        raise ValueError("give a budget, a confidence to stop at, or both")
-    tau, eps = problem.thresholds, problem.precisions
-    if np.any(eps == 0):
-        raise ValueError(
-            "without a budget the precision must be above 0: an arm whose mean is its threshold "
-            "would be pulled for ever"
-        )
-    low, high = problem.rewards.low, problem.rewards.high
-    assert low is not None and high is not None
-    slack = 1e-12 * np.maximum(1.0, np.abs(tau))
-    if np.any(tau - eps < low - slack) or np.any(tau + eps > high + slack):
-        raise ValueError(
-            f"the band threshold ± precision must lie within the rewards' range {low:g} to "
-            f"{high:g}: nothing is beyond, so that side could not be told from the other"
-        )

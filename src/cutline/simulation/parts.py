@@ -17,7 +17,16 @@ import numpy as np
 from cutline.core.chance import REWARD, uniform
 from cutline.core.chance import chance as chance_of
 from cutline.core.tally import Floats
-from cutline.rules.base import TALLY, IndexRule, Policy, Rule, most_pulled, parameter_names, wants
+from cutline.rules.base import (
+    TALLY,
+    IndexRule,
+    Policy,
+    Rule,
+    most_pulled,
+    parameter_names,
+    wants,
+    write_part,
+)
 from cutline.simulation.arms import Arms
 from cutline.simulation.arms.level_set import LevelSet
 from cutline.simulation.bandit import Bandit
@@ -202,15 +211,6 @@ def _hint(rule: Rule, body: Callable[..., Any], own: Mapping[str, float]) -> str
 def _settings(rule: Rule, bandit: Bandit, budget: int) -> Mapping[str, float]:
     own = rule.settings(bandit.problem, budget, bandit.means)
     return {**own, "arms": len(bandit.problem.arms), "budget": budget}
-
-
-def write_part(text: str, **names: Any) -> Callable[..., Any]:
-    """A function from its text; ``names`` are what it calls."""
-    namespace = dict(names)
-    exec(text, namespace)
-    part: Any = namespace["part"]
-    part.borrows = True
-    return part  # type: ignore[no-any-return]
 
 
 def _index_part(

@@ -2,7 +2,7 @@
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar
@@ -134,6 +134,24 @@ class Ledger:
         """The largest log e-value for "above" so far, at least 0."""
         self.top_below = math.inf if self.log_below == math.inf else 0.0
         """The same for "below"."""
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """All that it has learned, for :meth:`restored`: the tally, what is kept, the largest."""
+        learned = [self.state[name] for name in (*TALLY, *self.evidence.keeps)]
+        return (*learned, self.top_above, self.top_below)
+
+    @classmethod
+    def restored(
+        cls, evidence: Evidence, columns: Mapping[str, float], numbers: Sequence[float]
+    ) -> "Ledger":
+        """The ledger that had these :attr:`numbers`."""
+        ledger = cls.__new__(cls)
+        ledger.evidence = evidence
+        names = (*TALLY, *evidence.keeps)
+        *learned, ledger.top_above, ledger.top_below = numbers
+        ledger.state = {**dict(zip(names, learned, strict=True)), "step": numbers[0], **columns}
+        return ledger
 
     def feed(self, reward: float, step: int | None = None) -> None:
         """Count one more reward; ``step``, the pulls of all arms so far, is else the arm's own."""

@@ -7,12 +7,10 @@ import numpy as np
 
 from cutline.core.chance import DELAY, RULE, uniform
 from cutline.core.chance import chance as chance_of
+from cutline.rules.base import LATE, UNTOLD
 from cutline.simulation.grounds import NULL, TOP_ABOVE, TOP_BELOW, Grounds
 from cutline.simulation.kernels.shared import add_reward, note_game, wrongness
 from cutline.simulation.parts import ARM, PULLS, TOTAL, Parts
-
-UNTOLD = -1e200  # comes before every index
-LATE = 1e300  # comes after every index but before a closed arm
 
 
 def live_kernel(

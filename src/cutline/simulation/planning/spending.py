@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cutline.core.problem import Problem
+from cutline.core.stopping import check_can_stop
 from cutline.core.tally import Ints
 from cutline.core.theory import confidence_lower_bound, edge_divergences
 from cutline.rules.auto import Auto
 from cutline.simulation.bandit import Bandit
-from cutline.simulation.live import check_can_stop
 from cutline.simulation.planning.sets import STRIDE
 from cutline.simulation.simulate import _cores, simulate
 

@@ -1,0 +1,36 @@
+"""Where the truth is not known: one live game, kept in a store."""
+
+from cutline.campaign.audit import Audit, audit
+from cutline.campaign.campaign import Campaign, Pull, Pulls
+from cutline.campaign.errors import (
+    CampaignClosed,
+    CampaignError,
+    ConflictingTell,
+    DifferentCampaign,
+    StoreError,
+    StoreUnavailable,
+    UnknownArm,
+    UnknownCampaign,
+    UnknownPull,
+)
+from cutline.campaign.stores import MemoryStore, Store, open_store
+
+__all__ = [
+    "Audit",
+    "Campaign",
+    "CampaignClosed",
+    "CampaignError",
+    "ConflictingTell",
+    "DifferentCampaign",
+    "MemoryStore",
+    "Pull",
+    "Pulls",
+    "Store",
+    "StoreError",
+    "StoreUnavailable",
+    "UnknownArm",
+    "UnknownCampaign",
+    "UnknownPull",
+    "audit",
+    "open_store",
+]

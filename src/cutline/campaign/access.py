@@ -1,0 +1,102 @@
+"""A campaign in a store, as one process gets at it: one move, one transaction."""
+
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from cutline.campaign.errors import StoreUnavailable
+from cutline.campaign.making import numbers_of, playable
+from cutline.campaign.records import Head
+from cutline.campaign.stores import Store, Transaction
+from cutline.campaign.terms import Terms, problem_of
+from cutline.core.problem import Problem
+from cutline.core.rewards import Rewards
+from cutline.rules.base import Rule, parameter_names
+
+RETRY = 60.0  # seconds in which a store that does not answer is tried again
+
+Answer = TypeVar("Answer")
+
+
+class Access:
+    """Where a campaign is and by which rule it is played; nothing of what is in it."""
+
+    def __init__(self, store: Store, name: str, rule: Rule | None = None) -> None:
+        self.store, self.name, self._rule = store, name, rule
+        self._known: dict[int, tuple[dict[str, Any], Terms]] = {}
+
+    @property
+    def rule(self) -> Rule:
+        """The rule that was agreed on."""
+        assert self._rule is not None
+        return self._rule
+
+    @rule.setter
+    def rule(self, rule: Rule) -> None:
+        self._rule = rule
+
+    def head(self) -> Head:
+        """The campaign's counters now."""
+
+        def look() -> Head:
+            with self.store.begin(self.name, "look", write=False) as t:
+                return t.head
+
+        return self.retry(look)
+
+    def terms(self, settings: dict[str, Any]) -> Terms:
+        """What settings mean; those of a campaign are the same object each time."""
+        known = self._known.get(id(settings))
+        if known is None:
+            rewards = Rewards(**settings["rewards"])
+            counted = Rewards("binary") if settings["levels"] else rewards
+            alone = Problem(arms=1, threshold=settings["bar"], rewards=counted)
+            terms = Terms.of(settings, playable(self.rule, alone))
+            known = self._known[id(settings)] = (settings, terms)
+        return known[1]
+
+    def do(
+        self,
+        move: str,
+        what: Callable[[Transaction, Terms], Answer],
+        *,
+        write: bool = True,
+        again: bool = True,
+    ) -> Answer:
+        """One move in one transaction; ``again``: once more where the store does not answer."""
+
+        def once() -> Answer:
+            with self.store.begin(self.name, move, write=write) as t:
+                terms = self.terms(t.head.settings)
+                t.place = terms.place
+                return what(t, terms)
+
+        return self.retry(once) if again else once()
+
+    def retry(self, what: Callable[[], Answer]) -> Answer:
+        """Try for a while. A tell that was kept is known again; a lost ask comes back by lease."""
+        until = time.monotonic() + RETRY
+        pause = 0.05
+        while True:
+            try:
+                return what()
+            except StoreUnavailable:
+                if time.monotonic() > until:
+                    raise
+                time.sleep(pause)
+                pause = min(2.0 * pause, 2.0)
+
+    def renumber(self, t: Transaction) -> None:
+        """The rule's numbers anew, where it goes by the budget or by how many arms there are."""
+        settings = t.head.settings
+        terms = self.terms(settings)
+        rule = terms.rule
+        asked = [name for f in (rule.body, type(rule).learn) if f for name in parameter_names(f)]
+        if rule.anytime and "arms" not in asked:
+            return
+        arms = t.all_arms()
+        numbers = numbers_of(rule, problem_of(arms, terms.rewards), t.head.budget)
+        t.head.settings = {**settings, "numbers": numbers}
+        t.place = self.terms(t.head.settings).place
+        for arm in arms:
+            t.touch(arm)

@@ -1,0 +1,230 @@
+"""Replay a stored campaign from its first event and see that everything follows."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
+from cutline.campaign import moves
+from cutline.campaign.access import Access
+from cutline.campaign.campaign import Campaign
+from cutline.campaign.errors import CampaignError
+from cutline.campaign.making import numbers_of, start_of
+from cutline.campaign.moves import Report
+from cutline.campaign.records import (
+    ASKED,
+    ATTACHED,
+    ATTACHED_UNWEIGHED,
+    CLOSED,
+    FAILED,
+    LATE,
+    LOST,
+    PAUSED,
+    RUNNING,
+    STATES,
+    Arm,
+    Event,
+    Head,
+    PullRow,
+)
+from cutline.campaign.stores import MemoryStore, Transaction
+from cutline.campaign.terms import Terms, problem_of
+from cutline.rules.base import Rule
+
+# The counters that a replay must end with.
+_HEAD = ("budget", "spent", "reserved", "state", "arms", "unsettled", "flying", "told", "pulls")
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What a replay found: how much was replayed, and each thing that does not follow."""
+
+    events: int
+    pulls: int
+    faults: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything follows."""
+        return not self.faults
+
+
+def audit(campaign: Campaign) -> Audit:
+    """Play a campaign's events again, in memory, and compare every choice and every number."""
+    rule = campaign.access.rule
+    return campaign.access.do("look", lambda t, terms: _audit(rule, t, terms), write=False)
+
+
+def _audit(rule: Rule, t: Transaction, terms: Terms) -> Audit:
+    arms, pulls, events = t.all_arms(), list(t.since(0)), t.events()
+    faults = [*_rows_disagree(t.head, arms, pulls)]
+    replay = _Replay(rule, t.head, arms, pulls)
+    numbered = sorted(_happenings(pulls, events), key=lambda each: each[0])
+    wanted = range(1, t.head.events + 1)
+    if [number for number, _, _ in numbered] != list(wanted):
+        faults.append("events are missing or numbered twice")
+    for number, kind, what in numbered:
+        fault = replay.play(kind, what)
+        if fault:
+            faults.append(f"event {number}: {fault}")
+            if len(faults) > 20:
+                break
+    else:
+        faults += replay.compare(t, terms)
+    return Audit(len(numbered), len(pulls), tuple(faults))
+
+
+def _rows_disagree(head: Head, arms: list[Arm], pulls: list[PullRow]) -> Iterator[str]:
+    """Counters against the pulls they count."""
+    spent = sum(pull.cost for pull in pulls if pull.reward is not None)
+    if spent != head.spent:
+        yield f"the pulls that count cost {spent}, and {head.spent} is what was spent"
+    if head.budget is not None and head.spent + head.reserved > head.budget:
+        yield f"{head.spent} spent and {head.reserved} reserved of {head.budget}"
+    by_arm: dict[int, list[PullRow]] = {arm.number: [] for arm in arms}
+    for pull in pulls:
+        by_arm[pull.arm].append(pull)
+    for arm in arms:
+        own = by_arm[arm.number]
+        states = [pull.state for pull in own]
+        count = dict(zip(STATES, map(states.count, range(len(STATES))), strict=True))
+        if [pull.nth for pull in own] != list(range(len(own))):
+            yield f"arm {arm.name!r}: its pulls are not numbered one by one"
+        for name, number in (
+            ("flying", count["asked"]),
+            ("told", count["told"]),
+            ("failed", count["failed"]),
+            ("lost", count["lost"]),
+            ("late", count["late"]),
+            ("pulls", sum(pull.reward is not None for pull in own)),
+        ):
+            if getattr(arm, name) != number:
+                yield f"arm {arm.name!r}: {name} is {getattr(arm, name)}, its pulls say {number}"
+
+
+def _happenings(
+    pulls: list[PullRow], events: list[Event]
+) -> Iterator[tuple[int, str, PullRow | Event]]:
+    """All that happened, each with its number."""
+    told_late = {event.data["pull"] for event in events if event.kind == "told late"}
+    for pull in pulls:
+        if pull.state in (ATTACHED, ATTACHED_UNWEIGHED):
+            yield pull.asked, "attach", pull
+            continue
+        yield pull.asked, "ask", pull
+        if pull.state != ASKED:
+            assert pull.settled is not None
+            lost = pull.seq in told_late or pull.state in (LOST, LATE)
+            kind = "lose" if lost else ("fail" if pull.state == FAILED else "tell")
+            yield pull.settled, kind, pull
+    for event in events:
+        yield event.number, event.kind, event
+
+
+class _Replay:
+    """The same campaign in memory, as it was before its first event."""
+
+    def __init__(self, rule: Rule, head: Head, arms: list[Arm], pulls: list[PullRow]) -> None:
+        self._stored, self._rows = arms, pulls
+        self._own: dict[int, PullRow] = {}  # the replayed pulls, by number
+        began = Head(0, head.name, head.created, dict(head.settings), head.settings["budget"])
+        began.arms = began.unsettled = head.settings["first_arms"]
+        self._access = Access(MemoryStore(clock=lambda: 0.0), head.name, rule)
+        terms = self._access.terms(head.settings)
+        first = _blank(arms[: began.arms], terms)
+        problem = problem_of(first, terms.rewards)
+        began.settings["numbers"] = numbers_of(terms.rule, problem, began.budget)
+        self._access.store.create(began, first)
+
+    def play(self, kind: str, what: PullRow | Event) -> str | None:
+        """One event; what does not follow, if anything does not."""
+
+        def move(t: Transaction, terms: Terms) -> str | None:
+            if isinstance(what, Event):
+                return self._other(t, terms, kind, what)
+            return self._pull(t, terms, kind, what)
+
+        try:
+            return self._access.do(kind, move)
+        except (CampaignError, ValueError) as error:
+            return f"{kind} is refused in the replay: {error}"
+
+    def _pull(self, t: Transaction, terms: Terms, kind: str, pull: PullRow) -> str | None:
+        if kind == "ask":
+            given, why, _ = moves.ask(t, terms, 1, 1e9)
+            if not given:
+                return f"arm {self._stored[pull.arm].name!r} was asked, and nothing is ({why})"
+            own, arm = given[0]
+            self._own[pull.seq] = own
+            if arm.number != pull.arm or own.seq != pull.seq or own.nth != pull.nth:
+                wanted = self._stored[pull.arm].name
+                return f"pull {pull.seq} is of arm {wanted!r}, and the rule asks {arm.name!r}"
+            return None
+        if kind == "attach":
+            arm = t.arm(pull.arm)
+            moves.attach(t, terms, arm, [pull.reward], weighs=pull.state == ATTACHED)
+            return None
+        if kind == "lose":
+            moves.drop(t, terms, self._own[pull.seq], LOST)
+            return None
+        value = None if kind == "fail" else pull.reward
+        cost = None if kind == "fail" else pull.cost
+        moves.report(t, terms, [Report(self._own[pull.seq].id, value, cost)])
+        return None
+
+    def _other(self, t: Transaction, terms: Terms, kind: str, event: Event) -> str | None:
+        data = event.data
+        if kind in ("told late", "kept late"):
+            pull = self._rows[data["pull"]]
+            value = pull.late if kind == "kept late" else pull.reward
+            said = moves.report(t, terms, [Report(self._own[pull.seq].id, value, pull.cost)])
+            wanted = moves.TOO_LATE if kind == "kept late" else moves.COUNTED
+            return None if said == [wanted] else f"a late tell is {said[0]} in the replay"
+        if kind == "add":
+            moves.add(t, terms, *_blank([self._stored[data["arm"]]], terms))
+            self._access.renumber(t)
+        elif kind == "retire":
+            moves.retire(t, t.arm(data["arm"]))
+        elif kind == "resume arm":
+            moves.resume_arm(t, t.arm(data["arm"]))
+        elif kind == "extend":
+            moves.extend(t, data["budget"])
+            self._access.renumber(t)
+        elif kind in (RUNNING, PAUSED, CLOSED):
+            moves.set_state(t, kind)
+        else:
+            return f"an event of an unknown kind, {kind!r}"
+        return None
+
+    def compare(self, stored: Transaction, terms: Terms) -> list[str]:
+        """The state at the end against the stored one."""
+        moves.weigh(stored, terms)
+
+        def look(t: Transaction, own: Terms) -> list[str]:
+            moves.weigh(t, own)
+            faults = [
+                f"{name} is {getattr(stored.head, name)!r}, and the replay has "
+                f"{getattr(t.head, name)!r}"
+                for name in _HEAD
+                if getattr(stored.head, name) != getattr(t.head, name)
+            ]
+            step = t.head.told + t.head.flying
+            for mine, theirs in zip(t.all_arms(), self._stored, strict=True):
+                mine.priority = own.place(mine, step)
+                for field in fields(Arm):
+                    was, now = getattr(theirs, field.name), getattr(mine, field.name)
+                    if was != now:
+                        faults.append(
+                            f"arm {theirs.name!r}: {field.name} is {was!r}, and the replay has "
+                            f"{now!r}"
+                        )
+            return faults
+
+        return self._access.do("look", look)[:20]
+
+
+def _blank(arms: list[Arm], terms: Terms) -> list[Arm]:
+    """Arms as they were before anything happened to them."""
+    kept = start_of(terms.rule, problem_of(arms, terms.rewards))
+    return [
+        Arm(a.number, a.name, a.threshold, a.precision, a.level, a.sd, a.cost, a.tie, kept=numbers)
+        for a, numbers in zip(arms, kept, strict=True)
+    ]

@@ -1,0 +1,476 @@
+"""One live game: which arm to try next, what came of it, and the answer at any moment."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, overload
+
+from cutline.campaign import moves
+from cutline.campaign.access import Access
+from cutline.campaign.errors import DifferentCampaign, StoreError, UnknownArm
+from cutline.campaign.making import (
+    arms_of,
+    check_lease,
+    costs_of,
+    difference,
+    digest_of,
+    playable,
+    settings_of,
+    start_of,
+    ties_of,
+)
+from cutline.campaign.moves import Report
+from cutline.campaign.records import CLOSED, PAUSED, RUNNING, Arm, Head
+from cutline.campaign.stores import Store, Transaction, open_store
+from cutline.campaign.terms import Terms, problem_of
+from cutline.core.chance import REWARD, chance, seed_key, uniform
+from cutline.core.problem import Problem
+from cutline.core.tally import Tallies, Tally
+from cutline.core.verdict import Counts, Verdict, verdict_of
+from cutline.rules import Rule, parse_rule
+
+LEASE = 900.0  # seconds that a pull may take before it is given up, unless there are heartbeats
+PATIENCE = 5  # failed or lost pulls in a row after which an arm is suspended
+PENDING = 2_000  # pulls that a look weighs without writing down what came of it
+
+
+class Pull(NamedTuple):
+    """One trial to make: of which arm, and the handle to report it by.
+
+    ``number`` counts the arm's pulls from 0, ``cost`` is what was reserved for it, and at
+    ``expires`` (seconds since 1970) it is given up unless it was told or a heartbeat came.
+    """
+
+    id: str
+    arm: str
+    number: int
+    cost: int
+    expires: float
+    key: tuple[int, int, int]
+
+    @property
+    def seed(self) -> int:
+        """A whole number below 2**31 that is this trial's alone, the same in every replay."""
+        key0, key1, arm = self.key
+        return int(uniform(chance(key0, key1, 0, arm, self.number, REWARD), 0) * 2**31)
+
+
+class Pulls(tuple[Pull, ...]):
+    """What an ask hands out. Where it is empty, ``why`` says why.
+
+    ``"wait"``: all that is left is in flight, ``until`` its first lease runs out; ``"paused"``;
+    ``"done"``.
+    """
+
+    why: str = ""
+    until: float | None = None
+
+    @classmethod
+    def none(cls, why: str, until: float | None) -> "Pulls":
+        """Nothing, and why."""
+        empty = cls()
+        empty.why, empty.until = why, until
+        return empty
+
+
+class Campaign:
+    """A live game on a problem, kept in a store: close the program anywhere, and carry on.
+
+    ``rule`` says which arm is next; ``budget`` is what may be spent, ``confidence`` when to stop
+    (one of them is needed); ``store`` is None for memory, the path of a SQLite file, or
+    ``postgresql://...``, and ``name`` the campaign's there. A campaign of that name is taken up
+    again, if it is the same one. ``lost`` is what a failed or lost pull means: None, nothing is
+    learned, which is honest only if that has nothing to do with the reward; or a reward. ``cost``
+    is what one pull costs, a whole number of units, one for all or by arm. ``declared`` is how many
+    arms there may be, where some are to be added later. ``lease`` is how many seconds a pull may
+    take, ``patience`` after how many failed or lost pulls in a row an arm is suspended.
+
+    >>> problem = Problem(arms=["a", "b"], threshold=0.5, rewards="binary")
+    >>> campaign = Campaign(problem, budget=20)
+    >>> while pull := campaign.ask():
+    ...     outcome = campaign.tell(pull, 1 if pull.arm == "a" else 0)
+    >>> verdict = campaign.verdict()
+    >>> verdict.above, verdict.below
+    (('a',), ('b',))
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        rule: Rule | str = "auto",
+        *,
+        budget: int | None = None,
+        confidence: float | None = None,
+        store: Store | str | None = None,
+        name: str = "main",
+        seed: int = 0,
+        lost: float | None = None,
+        cost: int | Sequence[int] | Mapping[str, int] = 1,
+        unit: str = "pulls",
+        declared: int | None = None,
+        lease: float = LEASE,
+        patience: int = PATIENCE,
+    ) -> None:
+        given = parse_rule(rule) if isinstance(rule, str) else rule
+        settings = settings_of(
+            problem,
+            given,
+            budget=budget,
+            confidence=confidence,
+            seed=seed,
+            lost=lost,
+            unit=unit,
+            declared=declared,
+            lease=lease,
+            patience=patience,
+        )
+        arms = arms_of(problem, playable(given, problem), cost, seed)
+        settings["digest"] = digest_of(arms)
+        self.access = Access(open_store(store), str(name), given)
+        head = Head(0, self.name, time.time(), settings, budget)
+        head.arms = head.unsettled = len(arms)
+        terms = self.access.terms(settings)
+        for arm in arms:
+            arm.priority = terms.place(arm, 0)
+        if not self.access.retry(lambda: self.access.store.create(head, arms)):
+            self._compare(head, arms)
+
+    @classmethod
+    def open(
+        cls,
+        store: Store | str,
+        name: str = "main",
+        *,
+        rule: Rule | None = None,
+        problem: Problem | None = None,
+    ) -> "Campaign":
+        """Take up a campaign that is in a store.
+
+        A rule of your own that is in no file is handed in again. Where a ``problem`` is given that
+        is not the stored one, an error shows the difference.
+        """
+        campaign = cls.__new__(cls)
+        campaign.access = Access(open_store(store), str(name))
+        spec = campaign.access.head().settings["rule"]
+        campaign.access.rule = parse_rule(spec) if rule is None else rule
+        if campaign.access.rule.spec != spec:
+            raise DifferentCampaign(
+                f"campaign {name!r} is played by {spec}, not by {campaign.access.rule.spec}"
+            )
+        if problem is not None and problem != campaign.problem:
+            raise DifferentCampaign(
+                f"campaign {name!r} asks another question: {difference(campaign.problem, problem)}"
+            )
+        return campaign
+
+    # What workers do.
+
+    @overload
+    def ask(self, n: None = None, *, lease: float | None = None) -> Pull | Pulls: ...
+    @overload
+    def ask(self, n: int, *, lease: float | None = None) -> Pulls: ...
+    def ask(self, n: int | None = None, *, lease: float | None = None) -> Pull | Pulls:
+        """The next trial to make; with n, up to so many at once.
+
+        Empty where there is none: then ``why`` is "wait", "paused" or "done" (see :class:`Pulls`).
+        """
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
+            raise ValueError(f"ask for a whole number of pulls, 1 or more, got {n!r}")
+
+        def move(t: Transaction, terms: Terms) -> Pull | Pulls:
+            held = terms.lease if lease is None else check_lease(lease)
+            given, why, until = moves.ask(t, terms, n or 1, held)
+            if not given:
+                return Pulls.none(why, until)
+            keys = seed_key(terms.seed)
+            pulls = [
+                Pull(p.id, arm.name, p.nth, p.cost, p.expires or 0.0, (*keys, arm.number))
+                for p, arm in given
+            ]
+            return pulls[0] if n is None else Pulls(pulls)
+
+        return self.access.do("ask", move)
+
+    def tell(
+        self,
+        pull: Pull | str,
+        reward: float,
+        *,
+        cost: int | None = None,
+        note: str | None = None,
+    ) -> str:
+        """What came of a pull; when this returns, it is kept.
+
+        "counted"; "again" for what was told before, which changes nothing; or "late" for a pull
+        that was given up and cannot count any more. ``cost`` is what it cost in the end, no more
+        than was reserved; ``note`` a short text that leads back to the trial.
+        """
+        return self.tell_many([(pull, reward)], costs=[cost], notes=[note])[0]
+
+    def tell_many(
+        self,
+        results: Iterable[tuple[Pull | str, float]],
+        *,
+        costs: Sequence[int | None] | None = None,
+        notes: Sequence[str | None] | None = None,
+    ) -> list[str]:
+        """Many results in one transaction: one that cannot be refuses them all."""
+        pairs = list(results)
+        reports = [
+            Report(
+                _handle(pull),
+                _value(reward),
+                None if costs is None else costs[i],
+                None if notes is None else _note(notes[i]),
+            )
+            for i, (pull, reward) in enumerate(pairs)
+        ]
+        return self.access.do("tell", lambda t, terms: moves.report(t, terms, reports))
+
+    def fail(self, pull: Pull | str, *, note: str | None = None) -> str:
+        """A pull that gave no reward; see ``lost``. The answer is as of :meth:`tell`."""
+        reports = [Report(_handle(pull), None, None, _note(note))]
+        return self.access.do("fail", lambda t, terms: moves.report(t, terms, reports))[0]
+
+    def heartbeat(self, *pulls: Pull | str, lease: float | None = None) -> list[bool]:
+        """Keep pulls for another lease; False for one that is not in flight any more."""
+        handles = [_handle(pull) for pull in pulls]
+
+        def move(t: Transaction, terms: Terms) -> list[bool]:
+            held = terms.lease if lease is None else check_lease(lease)
+            return moves.heartbeat(t, handles, held)
+
+        return self.access.do("heartbeat", move)
+
+    # What whoever runs the campaign does.
+
+    def pause(self) -> None:
+        """Hand out no more pulls for now; what is in flight may be told."""
+        self.access.do("pause", lambda t, terms: moves.set_state(t, PAUSED))
+
+    def resume(self, arm: str | None = None) -> None:
+        """Go on after a pause; or ask a suspended arm again."""
+        if arm is None:
+            self.access.do("resume", lambda t, terms: moves.set_state(t, RUNNING))
+        else:
+            self.access.do("resume", lambda t, terms: moves.resume_arm(t, _named(t, arm)))
+
+    def extend(self, *, budget: int) -> None:
+        """Spend up to so much more than was agreed."""
+
+        def move(t: Transaction, terms: Terms) -> None:
+            moves.extend(t, budget)
+            self.access.renumber(t)
+
+        self.access.do("extend", move, again=False)
+
+    def add(
+        self,
+        arm: str,
+        *,
+        threshold: float | None = None,
+        precision: float | None = None,
+        level: float | None = None,
+        sd: float | None = None,
+        cost: int = 1,
+    ) -> None:
+        """One more arm; its numbers are those of the first arm unless given.
+
+        Beyond the declared number of arms the promises of the verdict end, and it says so.
+        """
+
+        def move(t: Transaction, terms: Terms) -> None:
+            moves.refuse_closed(t.head)
+            if t.named(arm) is not None:
+                raise ValueError(f"there is an arm {arm!r} in the campaign already")
+            like = t.arm(0)
+            (price,) = costs_of(cost, [str(arm)])
+            new = Arm(
+                t.head.arms,
+                str(arm),
+                like.threshold if threshold is None else float(threshold),
+                like.precision if precision is None else float(precision),
+                like.level if level is None else float(level),
+                like.sd if sd is None else float(sd),
+                price,
+                float(ties_of(terms.seed, t.head.arms, 1)[0]),
+            )
+            new.kept = start_of(terms.rule, problem_of([new], terms.rewards))[0]
+            moves.add(t, terms, new)
+            self.access.renumber(t)
+
+        self.access.do("add", move, again=False)
+
+    def retire(self, arm: str) -> None:
+        """Leave an arm out of the answer from now on; it still counts among those declared."""
+        self.access.do("retire", lambda t, terms: moves.retire(t, _named(t, arm)))
+
+    def attach(self, arm: str, rewards: Iterable[float], *, unpicked: bool = False) -> None:
+        """Results of an arm that were made elsewhere, in the order in which they were made.
+
+        They count in the mean and the choice, never in the budget. They count in the evidence only
+        if you say that they are ``unpicked``: all there were, none left out because of its value.
+        """
+        values = [_value(reward) for reward in rewards]
+
+        def move(t: Transaction, terms: Terms) -> None:
+            moves.attach(t, terms, _named(t, arm), values, weighs=unpicked)
+
+        self.access.do("attach", move, again=False)
+
+    def close(self) -> None:
+        """End the campaign for good: nothing is asked or told any more."""
+        self.access.do("close", lambda t, terms: moves.set_state(t, CLOSED))
+
+    # What anybody may look at.
+
+    def verdict(self, confidence: float | None = None) -> Verdict:
+        """The answer now, at the campaign's confidence (0.95 where it has none) or another.
+
+        Another than was fixed beforehand is fine to look at, but the promise is for one.
+        """
+        head = self.access.head()
+        if head.pulls - head.weighed > PENDING and not _eager(head):
+            with contextlib.suppress(StoreError):  # a store that cannot be written can be read
+                self.access.do("weigh", moves.weigh)
+
+        def look(t: Transaction, terms: Terms) -> Verdict:
+            moves.weigh(t, terms)  # what is still missing
+            return _verdict(t, terms, confidence)
+
+        return self.access.do("look", look, write=False)
+
+    @property
+    def name(self) -> str:
+        """What it is called in its store."""
+        return self.access.name
+
+    @property
+    def problem(self) -> Problem:
+        """The question: all arms that were ever in it."""
+
+        def look(t: Transaction, terms: Terms) -> Problem:
+            measured = terms.measured if _levels(t.head) else None
+            return problem_of(t.all_arms(), terms.rewards, measured)
+
+        return self.access.do("look", look, write=False)
+
+    @property
+    def budget(self) -> int | None:
+        """What may be spent in all; None if the campaign ends at its confidence alone."""
+        return self.access.head().budget
+
+    @property
+    def spent(self) -> int:
+        """What the pulls that count have cost."""
+        return self.access.head().spent
+
+    @property
+    def in_flight(self) -> int:
+        """How many pulls are under way."""
+        return self.access.head().flying
+
+    @property
+    def status(self) -> str:
+        """ "running", "paused" or "closed"."""
+        return self.access.head().state
+
+    @property
+    def confidence(self) -> float | None:
+        """The confidence at which it stops, if any."""
+        level: float | None = self.access.head().settings["confidence"]
+        return level
+
+    @property
+    def store(self) -> Store:
+        """Where it is kept."""
+        return self.access.store
+
+    def __enter__(self) -> "Campaign":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of the store; the campaign goes on."""
+        self.access.store.release()
+
+    def __repr__(self) -> str:
+        return f"Campaign({self.name!r} in {self.access.store.where})"
+
+    def _compare(self, mine: Head, arms: Sequence[Arm]) -> None:
+        """See that the campaign that is there is the one that was asked for."""
+        there = self.access.head()
+        differs = []
+        if there.settings["digest"] != mine.settings["digest"]:
+            with self.access.store.begin(self.name, "look", write=False) as t:
+                stored = t.all_arms()[: there.settings["first_arms"]]
+            terms = self.access.terms(there.settings)
+            own = self.access.terms(mine.settings)
+            differs.append(
+                difference(problem_of(stored, terms.rewards), problem_of(list(arms), own.rewards))
+            )
+        for name in ("rewards", "rule", "budget", "confidence", "lost", "seed", "declared", "unit"):
+            was, now = there.settings[name], mine.settings[name]
+            if json.loads(json.dumps(was)) != json.loads(json.dumps(now)):
+                differs.append(f"{name} was {was!r} and is now {now!r}")
+        if differs:
+            raise DifferentCampaign(
+                f"there is another campaign {self.name!r} in {self.access.store.where}: "
+                f"{'; '.join(differs)}. Take another name, or extend(budget=...) that one"
+            )
+
+
+def _verdict(t: Transaction, terms: Terms, confidence: float | None) -> Verdict:
+    head, arms = t.head, t.all_arms()
+    level = confidence if confidence is not None else (terms.confidence or 0.95)
+    measured = terms.measured if _levels(head) else None
+    problem = problem_of(arms, terms.rewards, measured)
+    tallies = Tallies.of([Tally(a.pulls, a.total, a.squares, terms.origin(a)) for a in arms])
+    broken = None
+    if head.arms > terms.declared:
+        broken = (
+            f"{head.arms - terms.declared} arms were added beyond the {terms.declared} declared, "
+            "so the chance of a false proof is not bounded by the confidence"
+        )
+    return verdict_of(
+        problem,
+        tallies,
+        [terms.side(arm) for arm in arms],
+        [terms.ledger(arm) for arm in arms],
+        level,
+        declared=terms.declared,
+        statuses=[arm.status for arm in arms],
+        counts=[Counts(a.asked, a.told, a.failed, a.lost, a.late, a.attached) for a in arms],
+        broken=broken,
+    )
+
+
+def _levels(head: Head) -> bool:
+    return bool(head.settings["levels"])
+
+
+def _eager(head: Head) -> bool:
+    return head.settings["confidence"] is not None
+
+
+def _named(t: Transaction, name: str) -> Arm:
+    arm = t.named(str(name))
+    if arm is None:
+        raise UnknownArm(f"there is no arm {name!r} in campaign {t.head.name!r}")
+    return arm
+
+
+def _handle(pull: Pull | str) -> str:
+    return pull.id if isinstance(pull, Pull) else pull
+
+
+def _value(reward: object) -> object:
+    if reward is None:
+        raise ValueError("a reward must be a number, got None: a pull that gave none has failed")
+    return reward
+
+
+def _note(note: str | None) -> str | None:
+    if note is not None and (not isinstance(note, str) or len(note) > 10_000):
+        raise ValueError("a note is a short text, 10,000 characters at most")
+    return note

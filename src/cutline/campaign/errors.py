@@ -1,0 +1,37 @@
+"""What can go wrong with a campaign, named for what happened."""
+
+
+class CampaignError(Exception):
+    """The root of all that follows."""
+
+
+class UnknownPull(CampaignError):
+    """A pull that this campaign never handed out."""
+
+
+class UnknownArm(CampaignError):
+    """A name that is no arm of the campaign."""
+
+
+class ConflictingTell(CampaignError):
+    """A pull that was settled already, with another value."""
+
+
+class CampaignClosed(CampaignError):
+    """The campaign was closed for good."""
+
+
+class UnknownCampaign(CampaignError):
+    """No campaign of that name is in the store."""
+
+
+class DifferentCampaign(CampaignError):
+    """A campaign of that name is there, and asks another question or plays by other rules."""
+
+
+class StoreError(CampaignError):
+    """The store cannot be used: a wrong file, another version, no room, no permission."""
+
+
+class StoreUnavailable(StoreError):
+    """The store does not answer now; what was under way may or may not have been written."""

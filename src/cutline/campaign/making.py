@@ -1,0 +1,194 @@
+"""A campaign made from a problem: its settings and arms as a store keeps them, checked."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cutline.campaign.records import Arm
+from cutline.core.chance import TIE, chance, seed_key, uniform
+from cutline.core.evidence import default_evidence
+from cutline.core.problem import Problem
+from cutline.core.stopping import check_can_stop
+from cutline.core.tally import Floats
+from cutline.core.theory.checks import check_confidence
+from cutline.core.verdict import NO_PROMISE
+from cutline.rules.base import IndexRule, Rule
+
+
+def playable(rule: Rule, problem: Problem) -> IndexRule:
+    """The rule as it is played live on such a problem, or why it cannot be."""
+    played = rule.on(problem)
+    if not isinstance(played, IndexRule):
+        raise ValueError(
+            f"{rule.spec} cannot be used live: it looks at all arms at once and remembers its own "
+            "steps, so many workers could not share it and a crash would lose it; use an index "
+            "rule, such as auto or apt"
+        )
+    played.check(problem)
+    return played
+
+
+def settings_of(
+    problem: Problem,
+    rule: Rule,
+    *,
+    budget: int | None,
+    confidence: float | None,
+    seed: int,
+    lost: float | None,
+    unit: str,
+    declared: int | None,
+    lease: float,
+    patience: int,
+) -> dict[str, Any]:
+    """What a store keeps of a campaign beside its arms, checked."""
+    if budget is None and confidence is None:
+        raise ValueError("give a budget, a confidence to stop at, or both")
+    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int)):
+        raise ValueError(f"budget must be a whole number of units, got {budget!r}")
+    if budget is not None and budget < 1:
+        raise ValueError(f"budget must be 1 or more, got {budget!r}")
+    if confidence is not None:
+        check_confidence(confidence)
+        if default_evidence(problem) is None:
+            raise ValueError(f"cannot stop at a confidence, {NO_PROMISE}")
+    if budget is None:
+        check_can_stop(problem, confidence)
+    seed_key(seed)
+    if lost is not None:
+        try:
+            problem.measured.check(lost)
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"lost is the reward that a lost pull stands for: {error}") from None
+    played = playable(rule, problem)
+    if not played.anytime and budget is None:
+        raise ValueError(f"{rule.spec} must know the budget: give one, or use another rule")
+    arms = len(problem.arms)
+    room = arms if declared is None else declared
+    if room < arms:
+        raise ValueError(f"declared is how many arms there may be: {arms} or more, got {room}")
+    if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
+        raise ValueError(f"patience must be a whole number, 1 or more, got {patience!r}")
+    rewards = problem.measured.to_dict()
+    if "sd" in rewards:
+        rewards["sd"] = 1.0  # each arm keeps its own
+    return {
+        "rewards": rewards,
+        "levels": problem.level is not None,
+        "bar": problem.threshold[0],
+        "rule": rule.spec,
+        "numbers": numbers_of(played, problem, budget),
+        "budget": budget,
+        "confidence": confidence,
+        "lost": lost,
+        "seed": int(seed),
+        "unit": unit,
+        "first_arms": arms,
+        "declared": room,
+        "lease": check_lease(lease),
+        "patience": patience,
+    }
+
+
+def numbers_of(rule: IndexRule, problem: Problem, budget: int | None) -> dict[str, float]:
+    """What the rule's functions may ask for beside the arms: its settings on the problem."""
+    try:
+        own = rule.settings(problem, budget or 0, None)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{rule.spec} cannot be used live: {error}") from None
+    return {**own, "arms": len(problem.arms), "budget": budget or 0}
+
+
+def arms_of(problem: Problem, rule: IndexRule, cost: Any, seed: int) -> list[Arm]:
+    costs = costs_of(cost, problem.arms)
+    ties = ties_of(seed, 0, len(problem.arms)).tolist()
+    kept = start_of(rule, problem)
+    levels = problem.level or [None] * len(problem.arms)
+    sds = [None] * len(problem.arms) if problem.sds is None else problem.sds.tolist()
+    columns = (problem.arms, problem.threshold, problem.precision, levels, sds, costs, ties, kept)
+    return [
+        Arm(number, name, tau, eps, level, sd, price, tie, kept=numbers)
+        for number, (name, tau, eps, level, sd, price, tie, numbers) in enumerate(
+            zip(*columns, strict=True)
+        )
+    ]
+
+
+def start_of(rule: IndexRule, problem: Problem) -> list[tuple[float, ...]]:
+    """What the rule keeps for every arm before the first pull."""
+    if not rule.keeps:
+        return [()] * len(problem.arms)
+    try:
+        return [tuple(row) for row in rule.start(problem, None).T.tolist()]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{rule.spec} cannot be used live here: {error}") from None
+
+
+def costs_of(cost: Any, names: Sequence[str]) -> list[int]:
+    if isinstance(cost, Mapping):
+        unknown = set(cost) - set(names)
+        if unknown:
+            raise ValueError(f"cost names no arm of the problem: {', '.join(sorted(unknown)[:5])}")
+        costs = [cost.get(name, 1) for name in names]
+    elif isinstance(cost, Sequence | np.ndarray):
+        costs = list(cost)
+    else:
+        costs = [cost] * len(names)
+    if len(costs) != len(names):
+        raise ValueError(f"cost must be one number or one per arm: {len(names)}, got {len(costs)}")
+    for value in set(costs):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or value < 0:
+            raise ValueError(f"a pull costs a whole number of units, 0 or more, got {value!r}")
+    return [int(value) for value in costs]
+
+
+def ties_of(seed: int, first: int, count: int) -> Floats:
+    """The keys by which ties fall: those of game 0 in the simulator."""
+    key0, key1 = seed_key(seed)
+    arms = np.arange(first, first + count, dtype=np.uint64)
+    what: Any = chance(key0, key1, 0, arms, 0, TIE)  # type: ignore[arg-type]  # all at once
+    return np.broadcast_to(uniform(what, 0), (count,))
+
+
+def digest_of(arms: Sequence[Arm]) -> str:
+    """A fingerprint of the question."""
+    found = hashlib.sha256()
+    for a in arms:
+        found.update(repr((a.name, a.threshold, a.precision, a.level, a.sd, a.cost)).encode())
+    return found.hexdigest()
+
+
+def difference(was: Problem, now: Problem) -> str:
+    """What differs between two problems, in words."""
+    if was.arms != now.arms:
+        gone = [name for name in was.arms if name not in set(now.arms)]
+        new = [name for name in now.arms if name not in set(was.arms)]
+        if not gone and not new:
+            return "the arms are in another order"
+        parts = [
+            f"{what} {', '.join(names[:5])}{' and more' if len(names) > 5 else ''}"
+            for what, names in (("without", gone), ("with", new))
+            if names
+        ]
+        return f"its {len(was.arms)} arms are not these {len(now.arms)}: {' and '.join(parts)}"
+    for name in ("threshold", "precision", "level"):
+        ours, theirs = getattr(was, name), getattr(now, name)
+        if ours != theirs:
+            places = range(len(was.arms))
+            i = 0 if None in (ours, theirs) else next(i for i in places if ours[i] != theirs[i])
+            show = [None if values is None else values[i] for values in (ours, theirs)]
+            return f"{name} of {was.arms[i]!r} was {show[0]!r} and is now {show[1]!r}"
+    if was.measured != now.measured:
+        return f"rewards were {was.measured} and are now {now.measured}"
+    return "the cost of a pull, or the known noise, is another"
+
+
+def check_lease(lease: float) -> float:
+    number = float(lease)
+    if not (math.isfinite(number) and number > 0):
+        raise ValueError(f"a lease is a number of seconds above 0, got {lease!r}")
+    return number

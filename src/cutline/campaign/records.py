@@ -1,0 +1,128 @@
+"""What a store keeps: a campaign, its arms, its pulls, and what else happened."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+# States of a pull.
+ASKED, TOLD, FAILED, LOST, LATE, ATTACHED, ATTACHED_UNWEIGHED = range(7)
+STATES = ("asked", "told", "failed", "lost", "late", "attached", "attached, not weighed")
+
+# States of a campaign, and of an arm.
+RUNNING, PAUSED, CLOSED = "running", "paused", "closed"
+OPEN, SUSPENDED, RETIRED = "open", "suspended", "retired"
+
+
+@dataclass(slots=True)
+class Head:
+    """A campaign: its settings, which never change, and its counters.
+
+    ``budget`` (None: none), ``spent`` and ``reserved`` (by pulls in flight) are in units of cost.
+    ``unsettled`` counts the arms that are neither retired nor closed, ``told`` the rewards that
+    count, ``pulls`` the pulls recorded, attached ones included; ``events`` numbers all that ever
+    happened. Evidence is up to date before the pull ``weighed``.
+    """
+
+    id: int
+    name: str
+    created: float
+    settings: dict[str, Any]
+    budget: int | None
+    spent: int = 0
+    reserved: int = 0
+    state: str = RUNNING
+    arms: int = 0
+    unsettled: int = 0
+    flying: int = 0
+    told: int = 0
+    pulls: int = 0
+    events: int = 0
+    weighed: int = 0
+
+    @property
+    def left(self) -> int | None:
+        """What can still be reserved; None without a budget."""
+        return None if self.budget is None else self.budget - self.spent - self.reserved
+
+    def tick(self) -> int:
+        """The number of the next event."""
+        self.events += 1
+        return self.events
+
+
+@dataclass(slots=True)
+class Arm:
+    """One arm: what it is, what was counted, and where it stands in the line.
+
+    ``asked`` and the four after ``flying`` count pulls by state. ``pulls``, ``total`` and
+    ``squares`` are the tally of all rewards that count, from the origin; ``kept`` is what the rule
+    keeps beside it. ``fed`` is how many of the arm's pulls, in the order asked for, the evidence
+    has passed, and ``proof`` its numbers (None: nothing weighed). ``closed``: proven on its side at
+    the campaign's confidence. ``priority`` is None for an arm that is not to be asked.
+    """
+
+    number: int
+    name: str
+    threshold: float
+    precision: float
+    level: float | None
+    sd: float | None
+    cost: int
+    tie: float
+    status: str = OPEN
+    closed: bool = False
+    asked: int = 0
+    flying: int = 0
+    told: int = 0
+    failed: int = 0
+    lost: int = 0
+    late: int = 0
+    attached: int = 0
+    streak: int = 0
+    pulls: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+    kept: tuple[float, ...] = ()
+    fed: int = 0
+    proof: tuple[float, ...] | None = None
+    priority: float | None = None
+
+    @property
+    def places(self) -> int:
+        """How many places its line of pulls has: those asked for and those attached."""
+        return self.asked + self.attached
+
+
+@dataclass(slots=True)
+class PullRow:
+    """One pull: ``seq`` numbers the campaign's, ``nth`` the arm's, both from 0.
+
+    ``asked`` and ``settled`` are numbers of events. ``reward`` is what counts, as it was told;
+    ``late`` is what came when it could not count any more. ``expires`` is None once settled.
+    """
+
+    seq: int
+    token: int
+    arm: int
+    nth: int
+    cost: int
+    asked: int
+    state: int = ASKED
+    reward: float | None = None
+    late: float | None = None
+    settled: int | None = None
+    expires: float | None = None
+    note: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The handle: the pull's number and 64 random bits."""
+        return f"{self.seq}-{self.token:016x}"
+
+
+@dataclass(slots=True)
+class Event:
+    """What happened beside asks and their first outcomes: arms added, a budget extended, ..."""
+
+    number: int
+    kind: str
+    data: dict[str, Any] = field(default_factory=dict)

@@ -1,0 +1,30 @@
+"""Where campaigns live."""
+
+import os
+from importlib import import_module
+from pathlib import Path
+
+from cutline.campaign.stores.base import Store, Transaction
+from cutline.campaign.stores.memory import MemoryStore
+
+__all__ = ["MemoryStore", "Store", "Transaction", "open_store"]
+
+
+def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
+    """The store at a path or an address; None is this process's memory; a store is itself.
+
+    >>> open_store(None).where
+    'memory'
+    """
+    if where is None:
+        return MemoryStore()
+    if isinstance(where, str | os.PathLike):
+        text = os.fspath(where)
+        if text.startswith(("postgresql://", "postgres://")):
+            store: Store = import_module("cutline.campaign.stores.postgres").PostgresStore(text)
+            return store
+        if "://" in text:
+            raise ValueError(f"a store is a file or postgresql://..., got {text!r}")
+        store = import_module("cutline.campaign.stores.sqlite").SQLiteStore(Path(text))
+        return store
+    return where

@@ -1,0 +1,116 @@
+"""What a store is: where campaigns live, changed in transactions."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from cutline.campaign.records import Arm, Event, Head, PullRow
+
+Place = Callable[[Arm, int], float | None]
+
+
+class Transaction(Protocol):
+    """One campaign, held alone, from the first look to the last write.
+
+    Records that are handed out may be changed; :meth:`save`, :meth:`touch` and :meth:`update` say
+    that they were. Nothing is kept of a transaction that ends with an error. ``place`` is set by
+    whoever moves arms: where an arm stands in line, as a function of the arm and the step.
+    """
+
+    head: Head
+    place: Place
+
+    @property
+    def now(self) -> float:
+        """The store's clock, in seconds."""
+
+    def token(self) -> int:
+        """63 random bits."""
+
+    def first(self, n: int, left: int | None) -> list[Arm]:
+        """The first n arms in line that cost no more than what is left, by priority, then tie."""
+
+    def arm(self, number: int) -> Arm:
+        """An arm by its number."""
+
+    def named(self, name: str) -> Arm | None:
+        """An arm by its name."""
+
+    def all_arms(self) -> list[Arm]:
+        """All arms, in the order of their numbers."""
+
+    def save(self, arm: Arm) -> None:
+        """An arm was changed."""
+
+    def touch(self, arm: Arm) -> None:
+        """An arm was changed in a way that may move it in line; ``place`` will say where to."""
+
+    def placed(self, arm: Arm) -> None:
+        """An arm was changed and given its new priority."""
+
+    def add_arms(self, arms: Sequence[Arm]) -> None:
+        """New arms."""
+
+    def pulls(self, numbers: Sequence[int]) -> Mapping[int, PullRow]:
+        """Pulls by their numbers, as far as there are such."""
+
+    def since(self, seq: int, arm: int | None = None) -> Iterable[PullRow]:
+        """The pulls from a number on, in order; of one arm or of all."""
+
+    def expired(self) -> list[PullRow]:
+        """The pulls in flight whose lease has run out, the oldest lease first."""
+
+    def next_expiry(self) -> float | None:
+        """When the next lease runs out."""
+
+    def add(self, pull: PullRow) -> None:
+        """A new pull."""
+
+    def update(self, pull: PullRow) -> None:
+        """A pull was changed."""
+
+    def record(self, event: Event) -> None:
+        """Something else happened."""
+
+    def events(self) -> list[Event]:
+        """What else happened, in order."""
+
+
+class Store(Protocol):
+    """A place for campaigns. Names are unique within it."""
+
+    where: str
+    """How to open it again; for people and for :meth:`Campaign.open`."""
+
+    def create(self, head: Head, arms: Sequence[Arm]) -> bool:
+        """Write a new campaign; False, and nothing is written, where the name is taken."""
+
+    def begin(
+        self, name: str, move: str, *, write: bool = True
+    ) -> AbstractContextManager[Transaction]:
+        """A transaction on a campaign, for a move of this name.
+
+        Without ``write`` it is a look: nothing that is changed in the records is kept.
+        """
+
+    def heads(self) -> list[Head]:
+        """All campaigns, oldest first."""
+
+    def delete(self, name: str) -> None:
+        """Remove a campaign with all its pulls."""
+
+    def compact(self) -> None:
+        """Give back the room of what was deleted."""
+
+    def release(self) -> None:
+        """Let go of files and connections; the next transaction takes them up again."""
+
+
+def reached(point: str) -> None:
+    """Called at the places of a transaction where a crash would be interesting; does nothing."""
+
+
+def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """A list in pieces."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

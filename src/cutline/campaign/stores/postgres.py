@@ -1,0 +1,168 @@
+"""Campaigns on a PostgreSQL server, shared by any number of machines."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from cutline.campaign.errors import StoreError, StoreUnavailable
+from cutline.campaign.stores.sql import SQLStore, make_tables, upgrade_tables
+
+try:
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+except ImportError as error:  # an extra
+    raise StoreError("a PostgreSQL store needs psycopg: pip install 'cutline[postgres]'") from error
+
+ALONE = 0x6375746C  # the lock of those who make tables or campaigns
+
+
+class PostgresStore(SQLStore):
+    """A store on a server, in a schema of its own called cutline.
+
+    ``where`` is a URL, postgresql://user@host:5432/database. Leases go by the server's clock.
+    """
+
+    def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
+        super().__init__()
+        self.where = url
+        self._clock = clock
+        try:
+            conninfo_to_dict(url)
+        except psycopg.ProgrammingError as error:
+            raise StoreError(f"{url} is no PostgreSQL address: {error}") from None
+
+    def connect(self) -> "_Server":
+        """See :class:`SQLStore`."""
+        server = _Server(self.where, self._clock)
+        try:
+            make_tables(server, self.where)
+        except BaseException:
+            server.close()
+            raise
+        return server
+
+    def upgrade(self) -> int:
+        """Bring older tables up to date, all or nothing; the version they had."""
+        server = _Server(self.where, self._clock)
+        try:
+            return upgrade_tables(server)
+        finally:
+            server.close()
+
+
+class _Server:
+    """One connection."""
+
+    types: Mapping[str, str] = {
+        "serial": "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+        "real": "DOUBLE PRECISION",
+        "blob": "BYTEA",
+        "clustered": "",
+    }
+
+    def __init__(self, url: str, clock: Callable[[], float] | None) -> None:
+        self._url, self._own_clock = url, clock
+        self._now: float | None = None
+        with self._errors():
+            self._db = psycopg.connect(url, autocommit=True, connect_timeout=10)
+            self._db.execute("SET search_path TO cutline")
+
+    @property
+    def broken(self) -> bool:
+        """Whether the connection is gone."""
+        return bool(self._db.closed)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise StoreError(f"{_shown(self._url)}: {_first_line(error)}") from error
+        except (psycopg.errors.DiskFull, psycopg.errors.ReadOnlySqlTransaction) as error:
+            raise StoreError(
+                f"{_shown(self._url)} cannot be written to: {_first_line(error)}"
+            ) from error
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            # Nobody there, a connection that broke, a deadlock: it may go through later.
+            raise StoreUnavailable(
+                f"{_shown(self._url)} does not answer: {_first_line(error)}"
+            ) from error
+
+    def begin(self, *, write: bool) -> None:
+        self._now = None
+        mode = "" if write else " ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        with self._errors():
+            self._db.execute(f"BEGIN{mode}")
+
+    def commit(self) -> None:
+        with self._errors():
+            self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        with contextlib.suppress(psycopg.Error):  # it is gone with the connection
+            self._db.execute("ROLLBACK")
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._errors():
+            cursor = self._db.execute(_marked(sql), values or None)
+            return cursor.fetchall() if cursor.description else []
+
+    def many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
+        with self._errors(), self._db.cursor() as cursor:
+            cursor.executemany(_marked(sql), values)
+
+    def script(self, sql: str) -> None:
+        with self._errors():
+            self._db.execute(sql)
+
+    def lock(self, name: str) -> None:
+        sql = (
+            "SELECT extract(epoch FROM clock_timestamp())::float8 FROM campaign "
+            "WHERE name = ? FOR UPDATE"
+        )
+        for row in self.rows(sql, [name]):
+            self._now = float(row[0])
+
+    def alone(self) -> None:
+        self.rows(f"SELECT pg_advisory_xact_lock({ALONE})")
+        self.rows("CREATE SCHEMA IF NOT EXISTS cutline")
+
+    def clock(self) -> float:
+        if self._own_clock is not None:
+            return self._own_clock()
+        if self._now is None:
+            self._now = float(
+                self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0]
+            )
+        return self._now
+
+    def version(self) -> int | None:
+        if self.rows("SELECT to_regclass('cutline.version')")[0][0] is None:
+            return None
+        return int(self.rows("SELECT number FROM version")[0][0])
+
+    def set_version(self, version: int) -> None:
+        self.rows("CREATE TABLE IF NOT EXISTS version (number BIGINT NOT NULL)")
+        self.rows("DELETE FROM version")
+        self.rows("INSERT INTO version VALUES (?)", [version])
+
+    def close(self) -> None:
+        self._db.close()
+
+
+@cache
+def _marked(sql: str) -> Any:
+    """The statement with psycopg's marks for parameters."""
+    return sql.replace("?", "%s")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0]
+
+
+def _shown(url: str) -> str:
+    """The address without a password."""
+    known = conninfo_to_dict(url)
+    where = f"{known.get('host', 'localhost')}:{known.get('port', 5432)}"
+    return f"postgresql://{where}/{known.get('dbname', '')}"

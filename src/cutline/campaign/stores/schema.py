@@ -1,0 +1,39 @@
+"""The tables of a store, and how an older store becomes one of today."""
+
+VERSION = 1
+"""The version of the tables below; a store says which it has."""
+
+TABLES = """
+CREATE TABLE campaign (
+    id {serial}, name TEXT NOT NULL UNIQUE, created {real} NOT NULL, settings TEXT NOT NULL,
+    budget BIGINT, spent BIGINT NOT NULL, reserved BIGINT NOT NULL, state TEXT NOT NULL,
+    arms BIGINT NOT NULL, unsettled BIGINT NOT NULL, flying BIGINT NOT NULL, told BIGINT NOT NULL,
+    pulls BIGINT NOT NULL, events BIGINT NOT NULL, weighed BIGINT NOT NULL
+);
+CREATE TABLE arm (
+    campaign BIGINT NOT NULL, number BIGINT NOT NULL, name TEXT NOT NULL,
+    threshold {real} NOT NULL, precision_ {real} NOT NULL, level {real}, sd {real},
+    cost BIGINT NOT NULL, tie {real} NOT NULL, status TEXT NOT NULL, closed BIGINT NOT NULL,
+    asked BIGINT NOT NULL, flying BIGINT NOT NULL, told BIGINT NOT NULL, failed BIGINT NOT NULL,
+    lost BIGINT NOT NULL, late BIGINT NOT NULL, attached BIGINT NOT NULL, streak BIGINT NOT NULL,
+    pulls BIGINT NOT NULL, total {real} NOT NULL, squares {real} NOT NULL, kept {blob},
+    fed BIGINT NOT NULL, proof {blob}, priority {real},
+    PRIMARY KEY (campaign, number)
+){clustered};
+CREATE UNIQUE INDEX arm_name ON arm (campaign, name);
+CREATE INDEX arm_line ON arm (campaign, priority, tie) WHERE priority IS NOT NULL;
+CREATE TABLE pull (
+    campaign BIGINT NOT NULL, seq BIGINT NOT NULL, token BIGINT NOT NULL, arm BIGINT NOT NULL,
+    nth BIGINT NOT NULL, cost BIGINT NOT NULL, asked BIGINT NOT NULL, state BIGINT NOT NULL,
+    reward {real}, late {real}, settled BIGINT, expires {real}, note TEXT,
+    PRIMARY KEY (campaign, seq)
+){clustered};
+CREATE INDEX pull_lease ON pull (campaign, expires) WHERE expires IS NOT NULL;
+CREATE TABLE event (
+    campaign BIGINT NOT NULL, number BIGINT NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL,
+    PRIMARY KEY (campaign, number)
+){clustered};
+"""
+
+MIGRATIONS: dict[int, str] = {}
+"""What turns a store of one version into one of the next, as SQL; {real} and so on as above."""

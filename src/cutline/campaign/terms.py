@@ -1,0 +1,234 @@
+"""The terms of a campaign: how a reward counts, where an arm stands in line, what is proven."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from cutline.campaign.records import OPEN, Arm
+from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
+from cutline.core.problem import Problem
+from cutline.core.rewards import Rewards
+from cutline.core.stopping import bar_of
+from cutline.rules.base import LATE, TALLY, UNTOLD, IndexRule, Rule, parameter_names, write_part
+
+Standing = Callable[[Arm, int], float]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a campaign was agreed to be; made from the settings a store keeps.
+
+    ``measured`` is the kind of what is told, and ``rewards`` that of what counts: the same, or
+    binary where there are levels. ``numbers`` are the rule's settings on the problem.
+    """
+
+    measured: Rewards
+    rewards: Rewards
+    rule: IndexRule
+    numbers: Mapping[str, float]
+    confidence: float | None
+    lost: float | None
+    lease: float
+    patience: int
+    declared: int
+    seed: int
+    _columns: dict[tuple[float, float, float | None], dict[str, float]] = field(
+        default_factory=dict, repr=False
+    )
+
+    @classmethod
+    def of(cls, settings: Mapping[str, Any], rule: Rule) -> "Terms":
+        """The terms out of a store's settings, played by this rule."""
+        measured = Rewards(**settings["rewards"])
+        binary = settings["levels"]
+        assert isinstance(rule, IndexRule)
+        return cls(
+            measured,
+            Rewards("binary") if binary else measured,
+            rule,
+            settings["numbers"],
+            settings["confidence"],
+            settings["lost"],
+            settings["lease"],
+            settings["patience"],
+            settings["declared"],
+            settings["seed"],
+        )
+
+    # What counts.
+
+    def check(self, value: object, level: float | None) -> tuple[float, float]:
+        """A told value as a float, and the reward it counts for, from the sums' origin on.
+
+        A ValueError says why a value cannot be one.
+        """
+        if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+            raise ValueError(f"a reward must be a number, got {value!r}")
+        raw = self.measured.check(value)  # type: ignore[arg-type]  # float() takes it
+        return raw, self.counted(raw, level)
+
+    def counted(self, raw: float, level: float | None) -> float:
+        """The reward that a value counts for: itself, or whether it is above the arm's level."""
+        return raw if level is None else float(raw > level)
+
+    def origin(self, arm: Arm) -> float:
+        """Where the arm's sums are counted from."""
+        return self.rewards.origin(arm.threshold)
+
+    # Where an arm stands.
+
+    @cached_property
+    def standing(self) -> Standing:
+        """The place of an arm in line: lowest first; a function of the arm and the step.
+
+        A pull in flight counts as one that returned its arm's mean, as in the simulator.
+        """
+        return self._write(
+            "def part(arm, step):\n"
+            "    n = float(arm.pulls)\n"
+            "    if n < first_pulls:\n"
+            "        return untold / (1.0 + n + arm.flying)\n"
+            f"{self._read_arm}"
+            "    if arm.flying:\n"
+            "        seen, whole, reward = n, s, s / n\n"
+            "        for _ in range(arm.flying):\n"
+            f"            {self._learned}\n"
+            "            n += 1.0\n"
+            "            s = whole * n / seen\n"
+            "        q *= n / seen\n"
+            f"    value = formula({self._arguments(self.rule.body)})\n"
+            "    return value if value < late else late\n"  # not a number: never first
+        )
+
+    @cached_property
+    def learn(self) -> Callable[[Arm, float, int], None]:
+        """Count a reward, from the origin on, in an arm's tally and in what the rule keeps."""
+        return self._write(
+            "def part(arm, reward, step):\n"
+            "    n = float(arm.pulls)\n"
+            f"{self._read_arm}"
+            f"    {self._learned}\n"
+            "    arm.kept = k\n"
+            "    arm.pulls += 1\n"
+            "    arm.total += reward\n"
+            "    arm.squares += reward * reward\n"
+        )
+
+    @cached_property
+    def _above(self) -> Callable[[Arm], bool]:
+        estimate = self.rule.own_estimate
+        # One rounded division: S >= n tau would put 7 of 100 below 0.07.
+        value = "s / n" if estimate is None else f"estimate({self._arguments(estimate)})"
+        return self._write(
+            "def part(arm):\n"
+            "    n = float(arm.pulls)\n"
+            f"{self._read_arm}"
+            f"    return {value} >= tau\n",
+            estimate=estimate,
+        )
+
+    def side(self, arm: Arm) -> bool | None:
+        """Whether the arm is above; None if never seen."""
+        return self._above(arm) if arm.pulls else None
+
+    @property
+    def _read_arm(self) -> str:
+        low = self.rewards.origin(0.0)
+        tau = "0.0" if self.rewards.origin(1.0) == 1.0 else f"arm.threshold - {low!r}"
+        eps = "arm.precision" if self.rule.precision is None else repr(self.rule.precision)
+        return f"    s, q, k, tau, eps = arm.total, arm.squares, arm.kept, {tau}, {eps}\n"
+
+    @property
+    def _learned(self) -> str:
+        learn = type(self.rule).learn
+        if learn is None:
+            return "pass"
+        call = f"learn({self._arguments(learn)})"
+        return f"k = {call}" if len(self.rule.keeps) > 1 else f"k = ({call},)"
+
+    def _arguments(self, function: Callable[..., Any]) -> str:
+        known = dict(zip(TALLY, ("n", "s", "q", "tau", "eps"), strict=True))
+        known |= {name: f"k[{i}]" for i, name in enumerate(self.rule.keeps)}
+        known |= {name: f"set_{name}" for name in self.numbers}
+        return ", ".join(known.get(name, name) for name in parameter_names(function))
+
+    def _write(self, text: str, **names: Any) -> Callable[..., Any]:
+        return write_part(
+            text,
+            formula=self.rule.body,
+            learn=type(self.rule).learn,
+            first_pulls=self.rule.first_pulls,
+            untold=UNTOLD,
+            late=LATE,
+            **{f"set_{name}": value for name, value in self.numbers.items()},
+            **names,
+        )
+
+    def place(self, arm: Arm, step: int) -> float | None:
+        """Where an arm stands; None if it is not to be asked."""
+        if arm.closed or arm.status != OPEN:
+            return None
+        # A rule that looks at the clock is asked again at every ask.
+        return 0.0 if self.rule.clocked else self.standing(arm, step)
+
+    # What is proven.
+
+    @cached_property
+    def evidence(self) -> Evidence | None:
+        """The evidence made for the kind of reward; None where nothing can be promised."""
+        known = Rewards("gaussian", sd=1.0)  # which evidence it is does not depend on the number
+        rewards = known if self.sds_known else self.rewards
+        return default_evidence(Problem(arms=1, threshold=0.5, rewards=rewards))
+
+    @property
+    def sds_known(self) -> bool:
+        """Whether the noise of gaussian rewards is known, arm by arm."""
+        return self.rewards.sd is not None
+
+    @property
+    def eager(self) -> bool:
+        """Whether evidence is weighed at every tell, since the campaign stops by it."""
+        return self.confidence is not None
+
+    def ledger(self, arm: Arm) -> Ledger | None:
+        """The evidence about an arm, as far as it has been weighed."""
+        evidence = self.evidence
+        if evidence is None:
+            return None
+        key = (arm.threshold, arm.precision, arm.sd)
+        columns = self._columns.get(key)
+        if columns is None:
+            alone = problem_of([arm], self.rewards)
+            columns = self._columns[key] = arm_columns(evidence, alone, 0)
+        if arm.proof is None:
+            return Ledger(evidence, columns)
+        return Ledger.restored(evidence, columns, arm.proof)
+
+    def bar(self, arms: int, confidence: float | None = None) -> float:
+        """The logarithm of the e-value that proves an arm, with so many arms in all."""
+        level = self.confidence if confidence is None else confidence
+        return bar_of(level, max(self.declared, arms))
+
+    def is_proven(self, arm: Arm, bar: float) -> bool:
+        """Whether the side the arm is on is proven."""
+        side = self.side(arm)
+        if side is None or arm.proof is None:
+            return False
+        return (arm.proof[-2] if side else arm.proof[-1]) >= bar
+
+
+def problem_of(arms: list[Arm], rewards: Rewards, measured: Rewards | None = None) -> Problem:
+    """The problem that stored arms make up; ``measured`` is given where they have levels."""
+    sds = [arm.sd for arm in arms]
+    kind = measured or rewards
+    if sds[0] is not None and kind.kind == "gaussian":
+        kind = Rewards("gaussian", sd=[sd or math.nan for sd in sds])
+    return Problem(
+        arms=[arm.name for arm in arms],
+        threshold=[arm.threshold for arm in arms],
+        precision=[arm.precision for arm in arms],
+        rewards=kind,
+        level=None if measured is None else [arm.level or 0.0 for arm in arms],
+    )
