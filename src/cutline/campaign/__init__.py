@@ -13,6 +13,7 @@ from cutline.campaign.errors import (
     UnknownCampaign,
     UnknownPull,
 )
+from cutline.campaign.identify import Progress, identify
 from cutline.campaign.stores import MemoryStore, Store, open_store
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "ConflictingTell",
     "DifferentCampaign",
     "MemoryStore",
+    "Progress",
     "Pull",
     "Pulls",
     "Store",
@@ -32,5 +34,6 @@ __all__ = [
     "UnknownCampaign",
     "UnknownPull",
     "audit",
+    "identify",
     "open_store",
 ]

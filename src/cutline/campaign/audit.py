@@ -132,6 +132,8 @@ class _Replay:
         first = _blank(arms[: began.arms], terms)
         problem = problem_of(first, terms.rewards)
         began.settings["numbers"] = numbers_of(terms.rule, problem, began.budget)
+        for arm in first:
+            arm.priority = self._access.terms(began.settings).place(arm, 0)
         self._access.store.create(began, first)
 
     def play(self, kind: str, what: PullRow | Event) -> str | None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 
 from cutline.campaign.errors import UnknownCampaign
-from cutline.campaign.records import OPEN, Arm, Event, Head, PullRow
+from cutline.campaign.records import Arm, Event, Head, PullRow
 from cutline.campaign.stores.base import Place
 
 
@@ -76,6 +76,7 @@ class _Game:
         self._numbers: dict[str, int] | None = None
         self._fresh = sorted(range(len(arms)), key=lambda i: arms[i].tie, reverse=True)
         self._line: list[tuple[float, float, int]] = []
+        self._lined = bytearray(len(arms))  # 1 for arms that have left ``fresh``
         self._moved: set[int] = set()
         self._pulls: list[PullRow] = []
         self._leases: list[tuple[float, int]] = []
@@ -108,26 +109,26 @@ class _Game:
     def first(self, n: int, left: int | None) -> list[Arm]:
         if left is not None and left < self._dear:
             return self._payable(n, left)
+        self._line_up()
+        both = self._from_fresh(n) + self._from_line(n)
+        if len(both) > 1:
+            both.sort(key=_standing)
+        return both[:n]
+
+    def _from_fresh(self, n: int) -> list[Arm]:
+        fresh, arms = self._fresh, self._arms
         found: list[Arm] = []
-        fresh = self._fresh
-        while fresh and len(found) < n:
-            arm = self._arms[fresh[-1]]
-            if arm.asked or arm.pulls or arm.status != OPEN:
-                self._moved.add(fresh.pop())  # something was done with it: it lines up
-                continue
-            if n == 1:
-                arm.priority = self.place(arm, 0)
-                return [arm]
-            found.append(arm)
-            fresh.pop()
-        if found:
-            fresh.extend(arm.number for arm in reversed(found))
-            for arm in found:
-                arm.priority = self.place(arm, 0)
-        return found if len(found) == n else found + self._from_line(n - len(found))
+        place = len(fresh)
+        while place and len(found) < n:
+            place -= 1
+            arm = arms[fresh[place]]
+            if self._lined[arm.number]:
+                del fresh[place]
+            else:
+                found.append(arm)
+        return found
 
     def _from_line(self, n: int) -> list[Arm]:
-        self._line_up()
         line, arms = self._line, self._arms
         if n == 1:
             while line:
@@ -151,6 +152,7 @@ class _Game:
             arm = self._arms[number]
             place = self.place(arm, step)
             arm.priority = place
+            self._lined[number] = 1
             if place is not None:
                 heapq.heappush(self._line, (place, arm.tie, number))
         self._moved.clear()
@@ -164,10 +166,8 @@ class _Game:
     def _payable(self, n: int, left: int) -> list[Arm]:
         """The slow way, through all arms: only when the budget is nearly spent."""
         self._line_up()
-        for number in self._fresh:
-            self._arms[number].priority = self.place(self._arms[number], 0)
         able = [a for a in self._arms if a.cost <= left and a.priority is not None]
-        return heapq.nsmallest(n, able, key=lambda arm: (arm.priority, arm.tie))
+        return heapq.nsmallest(n, able, key=_standing)
 
     def arm(self, number: int) -> Arm:
         return self._arms[number]
@@ -179,6 +179,7 @@ class _Game:
         return None if number is None else self._arms[number]
 
     def all_arms(self) -> list[Arm]:
+        self._line_up()
         return list(self._arms)
 
     def save(self, arm: Arm) -> None:
@@ -191,6 +192,7 @@ class _Game:
 
     def add_arms(self, arms: Sequence[Arm]) -> None:
         self._arms.extend(arms)
+        self._lined.extend(bytes(len(arms)))
         self._dear = max(self._dear, *(arm.cost for arm in arms))
         self._numbers = None
 
@@ -204,7 +206,8 @@ class _Game:
                 yield self._pulls[number]
 
     def expired(self) -> list[PullRow]:
-        leases, found = self._leases, []
+        leases = self._leases
+        found: dict[int, PullRow] = {}  # a heartbeat may have come at the same moment as the ask
         now = self.now
         while leases:
             expires, number = leases[0]
@@ -213,8 +216,8 @@ class _Game:
                 break
             heapq.heappop(leases)
             if pull.expires == expires:
-                found.append(pull)
-        return found
+                found[number] = pull
+        return list(found.values())
 
     def next_expiry(self) -> float | None:
         while self._leases:
@@ -238,3 +241,8 @@ class _Game:
 
     def events(self) -> list[Event]:
         return list(self._events)
+
+
+def _standing(arm: Arm) -> tuple[float, float]:
+    assert arm.priority is not None
+    return arm.priority, arm.tie

@@ -1,0 +1,559 @@
+"""Play a campaign with a function that makes one trial, many at once."""
+
+import contextlib
+import math
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from queue import Empty
+from typing import Any
+
+from cutline.campaign import moves
+from cutline.campaign.campaign import Campaign, Pull
+from cutline.campaign.drivers import (
+    INTERRUPTED,
+    Done,
+    Driver,
+    Job,
+    Outcome,
+    caller,
+    choose_driver,
+    say,
+)
+from cutline.campaign.errors import CampaignClosed, CampaignError
+from cutline.campaign.records import CLOSED, OPEN, RETIRED, SUSPENDED, Arm, Head
+from cutline.campaign.stores import Store, Transaction
+from cutline.campaign.terms import Terms, problem_of
+from cutline.core.problem import PerArm, Problem
+from cutline.core.rewards import Rewards
+from cutline.core.tally import Tallies, Tally
+from cutline.core.verdict import ArmVerdict, Counts, Verdict, verdict_of
+from cutline.rules import Rule
+
+LEASE = 60.0  # seconds, with heartbeats: how long the pulls of a killed process are waited for
+POLL = (0.02, 1.0)  # seconds until the next ask where others hold all that is left: first, longest
+TICK = 0.2  # seconds between two looks at the progress, and at most without any look
+SHARE = 10  # looking at what is proven takes one part in so many of the time
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a campaign is; as text, one line.
+
+    ``told`` counts the rewards that came since the call began, ``seconds`` how long that is, and
+    ``failed`` the pulls that this call saw fail. ``state`` is empty while pulls are handed out.
+
+    >>> print(Progress(120, 2000, "pulls", 3, 20, 8, 100, 1, 4.0, ""))
+    120 of 2,000 pulls | 3 of 20 arms settled | 8 in flight | 25.0 a second | 1 failed
+    """
+
+    spent: int
+    budget: int | None
+    unit: str
+    settled: int
+    arms: int
+    in_flight: int
+    told: int
+    failed: int
+    seconds: float
+    state: str
+
+    def __str__(self) -> str:
+        budget = "" if self.budget is None else f" of {self.budget:,}"
+        parts = [
+            f"{self.spent:,}{budget} {self.unit}",
+            f"{self.settled:,} of {self.arms:,} arms settled",
+            f"{self.in_flight:,} in flight",
+            f"{self.told / max(self.seconds, 1e-9):.1f} a second",
+            f"{self.failed:,} failed" if self.failed else "",
+            self.state,
+        ]
+        return " | ".join(part for part in parts if part)
+
+
+Show = Callable[[Progress], object]
+
+
+def identify(
+    fn: Callable[..., object],
+    arms: int | Iterable[str] | Mapping[str, object],
+    *,
+    threshold: PerArm,
+    precision: PerArm = 0.0,
+    rewards: str | Rewards,
+    budget: int | None = None,
+    confidence: float | None = None,
+    rule: Rule | str = "auto",
+    level: PerArm | None = None,
+    workers: int | None = None,
+    executor: Executor | Any = None,
+    store: Store | str | os.PathLike[str] | None = None,
+    name: str = "main",
+    seed: int = 0,
+    lost: float | None = None,
+    cost: int | Sequence[int] | Mapping[str, int] = 1,
+    unit: str = "pulls",
+    patience: int = 5,
+    lease: float = LEASE,
+    timeout: float | None = None,
+    on_proven: Callable[[ArmVerdict], object] | None = None,
+    progress: bool | Show | None = None,
+) -> Verdict:
+    """Find the arms above the threshold by calling a function, each call one trial of one arm.
+
+    ``fn`` is called with an arm and returns a reward: with its name, or with its value where
+    ``arms`` maps names to values. If it has a parameter called ``seed`` beside, it gets a whole
+    number that is this trial's alone; if one called ``pull``, the :class:`Pull`. A trial that may
+    be answered from a cache must use one of them, or repeating it tells nothing. A function that
+    raises, or returns what is no reward, has failed: nothing is learned from it (see ``lost``), and
+    an arm that fails ``patience`` times in a row is suspended.
+
+    Up to ``workers`` trials are under way at any time: in threads; in an event loop, where ``fn``
+    is a coroutine function; or in ``executor``, any :class:`concurrent.futures.Executor` or a Dask
+    client, as many at once as it has places unless ``workers`` says otherwise. The next trial
+    begins as soon as one returns. One that takes longer than ``timeout`` seconds has failed; where
+    a function may hang, give one, as an arm that never answers would hold all workers in the end.
+
+    ``on_proven`` is called, from the thread that called this, with the :class:`ArmVerdict` of each
+    arm as soon as it is proven; once an arm, those proven in an earlier run first. ``progress`` is
+    False for none, None for a line on a terminal or in a notebook, True for one wherever stderr
+    leads to, or a function that is called with a :class:`Progress` now and then.
+
+    Ctrl-C returns the verdict so far; trials under way are given back, and where ``lost`` gives
+    them a value they are waited for, until Ctrl-C comes again. With a ``store`` the same call goes
+    on where it was, after Ctrl-C or a crash, and several processes may make it at once. The rest is
+    as of :class:`Problem` and :class:`Campaign`.
+
+    >>> def toss(bias, seed):
+    ...     return random.Random(seed).random() < bias
+    >>> import random
+    >>> coins = {"fair": 0.5, "bent": 0.9, "rare": 0.1}
+    >>> verdict = identify(toss, coins, threshold=0.7, precision=0.05, rewards="binary", budget=300)
+    >>> verdict.above, verdict.below
+    (('bent',), ('fair', 'rare'))
+    """
+    given = arms if isinstance(arms, int | Mapping) else list(arms)
+    problem = Problem(
+        arms=given, threshold=threshold, precision=precision, rewards=rewards, level=level
+    )
+    make = caller(fn, given)
+    if timeout is not None and not timeout > 0:
+        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
+    done: Done = Done()
+    driver, places = choose_driver(fn, workers, executor, done)
+    campaign = Campaign(
+        problem, rule, budget=budget, confidence=confidence, name=name, seed=seed, lost=lost,
+        store=os.fspath(store) if isinstance(store, os.PathLike) else store,
+        cost=cost, unit=unit, patience=patience, lease=lease,
+    )  # fmt: skip
+    show = _show(progress)
+    watch = _Watch(campaign, on_proven) if on_proven or show else None
+    try:
+        play = _Play(campaign, driver, done, make, places, lease, timeout, watch, show)
+        play.run()
+        verdict = campaign.verdict()
+    finally:
+        if isinstance(store, str | os.PathLike):
+            campaign.store.release()
+    for text in play.complaints(verdict):
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+    return verdict
+
+
+class _Play:
+    """The loop: ask for as many pulls as there are places, tell what comes back, ask again."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        driver: Driver,
+        done: Done,
+        make: Callable[[Pull], Job],
+        places: int,
+        lease: float,
+        timeout: float | None,
+        watch: "_Watch | None",
+        show: Show | None,
+    ) -> None:
+        self.campaign, self.driver, self.done, self.make = campaign, driver, done, make
+        self.places, self.lease, self.timeout = places, lease, timeout
+        self.watch, self.show = watch, show
+        head = campaign.access.head()
+        self.terms = campaign.access.terms(head.settings)
+        self.flights: dict[str, tuple[Pull, float]] = {}  # by id; with the time it is given up
+        self.orphans: list[Pull] = []  # came to nothing, through no fault of the function
+        self.why = ""  # why the last ask came back empty, if it did
+        self.ended: str | None = None  # what ended the loop before the campaign was done
+        self.failures: dict[str, str] = {}  # the last one of each arm
+        self.failed = 0
+        self.warned = False
+        self.given_up = 0.0  # when a pull last was
+        self.began, self.told_before, self.shown = time.monotonic(), head.told, 0.0
+
+    def run(self) -> None:
+        """Play until the campaign is done, or until something ends it."""
+        try:
+            with _interrupts(self.done), _heartbeats(self.campaign, self.flights, self.lease):
+                try:
+                    if self.watch is not None and self.told_before:
+                        self.watch.look(everything=True)
+                    self._loop()
+                    # Given back, they would count as lost: let them come to their end.
+                    while self.flights and self.terms.lost is not None:
+                        self._take(TICK)
+                        self._time_out()
+                except KeyboardInterrupt:
+                    self.ended = INTERRUPTED
+                except CampaignClosed:
+                    self.ended = CLOSED
+                finally:
+                    self._give_back()
+            if self.watch is not None:
+                self.watch.look(everything=True)
+            self._tell_progress(last=True)
+        finally:
+            self.driver.close()
+            if isinstance(self.show, _Line):
+                self.show.end()
+
+    def _loop(self) -> None:
+        first, longest = POLL
+        ask_at, pause = 0.0, first
+        while self.ended is None:
+            now = time.monotonic()
+            if self._free > 0 and now >= ask_at:
+                asked, self.why = self._ask(self._free)
+                if self.why == moves.DONE and not self.flights:
+                    return
+                pause = first if asked else min(2.0 * pause, longest)
+                ask_at = now + pause if self.why else 0.0
+            if self.watch is not None:
+                self.watch.look()
+            self._tell_progress()
+            if self._take(self._patience(ask_at if self._free > 0 else math.inf)):
+                ask_at, pause = 0.0, first
+            self._time_out()
+
+    @property
+    def _free(self) -> int:
+        return self.places - len(self.flights) - self.driver.stuck
+
+    def _ask(self, free: int) -> tuple[int, str]:
+        """Start so many pulls, or as many as there are; how many, and why no more."""
+        asked = 0
+        while asked < free and self.ended is None:
+            pulls = self.campaign.ask(free - asked, lease=self.lease)
+            if not pulls:
+                return asked, pulls.why
+            for pull in pulls:
+                self._start(pull)
+            asked += len(pulls)
+        return asked, ""
+
+    def _start(self, pull: Pull) -> None:
+        until = math.inf if self.timeout is None else time.monotonic() + self.timeout
+        self.flights[pull.id] = pull, until
+        try:
+            if self.ended is None:
+                self.driver.start(self.make(pull))
+        except RuntimeError as error:  # broken, or shut down
+            self.ended = say(error)
+        except Exception as error:  # what cannot be sent to another process, say
+            self._settle([(pull.id, Outcome(failed=say(error)))])
+
+    def _patience(self, ask_at: float) -> float:
+        """How long to wait for a result before something else is to be done."""
+        # Never for long: a signal that comes just before a wait begins does not end it.
+        times = [time.monotonic() + TICK, ask_at]
+        times += [until for _, until in islice(self.flights.values(), 1)]  # the first to begin
+        if self.watch is not None:
+            times.append(self.watch.due)
+        return max(0.0, min(times) - time.monotonic())
+
+    def _take(self, seconds: float) -> bool:
+        """Tell what has come back, waiting a while for the first; whether anything has."""
+        arrived = []
+        with contextlib.suppress(Empty):
+            arrived.append(self.done.get(timeout=seconds))
+            while True:
+                arrived.append(self.done.get_nowait())
+        if arrived:
+            self._settle(arrived)
+        return bool(arrived)
+
+    def _settle(self, arrived: list[tuple[str, Outcome]]) -> None:
+        rewards, failures = [], []
+        for key, outcome in arrived:
+            if self.ended != INTERRUPTED:  # which may break an executor, too
+                self.ended = outcome.ended or self.ended
+            if key not in self.flights:  # was given up; or no pull, but Ctrl-C
+                continue
+            pull, _ = self.flights.pop(key)
+            if self.watch is not None:
+                self.watch.hear(pull)
+            if outcome.ended is not None:
+                self.orphans.append(pull)
+            elif outcome.failed is not None:
+                failures.append((pull, outcome.failed))
+            else:
+                try:
+                    rewards.append((pull, self.terms.check(outcome.value, None)[0]))
+                except Exception as error:  # whatever it is, it is no number
+                    failures.append((pull, self._no_reward(pull, error)))
+        if rewards:
+            self.campaign.tell_many(rewards)
+        for pull, note in failures:
+            self._fail(pull, note)
+
+    def _fail(self, pull: Pull, note: str) -> None:
+        self.failed += 1
+        self.failures[pull.arm] = note
+        self.campaign.fail(pull, note=note)
+
+    def _no_reward(self, pull: Pull, error: Exception) -> str:
+        note = say(error)
+        if not self.warned:
+            self.warned = True
+            warnings.warn(
+                f"the function returned what is no reward, for arm {pull.arm!r}: {note}; such "
+                "pulls count as failed",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        return note
+
+    def _time_out(self) -> None:
+        """Fail the pulls that took too long."""
+        if self.timeout is None:
+            return
+        now = time.monotonic()
+        for key, (pull, until) in list(self.flights.items()):
+            if until > now:
+                break  # they are in the order in which they began
+            del self.flights[key]
+            self.driver.give_up(key)
+            self.given_up = now
+            if self.watch is not None:
+                self.watch.hear(pull)
+            self._fail(pull, f"no result after {self.timeout:g} s")
+        if self.driver.stuck >= self.places and now > self.given_up + self.timeout:
+            self.ended = f"its {self.places} places are held by trials that do not return"
+
+    def _give_back(self) -> None:
+        """Hand back what is still under way, so that nobody waits for it."""
+        pulls = [*self.orphans, *(pull for pull, _ in self.flights.values())]
+        if not pulls:
+            return
+        for pull in pulls:
+            self.driver.give_up(pull.id)
+        self.flights.clear()
+        note = f"given back: {self.ended or 'the call ended'}"
+
+        def move(t: Transaction, terms: Terms) -> None:
+            arms = [t.arm(number) for number in {pull.key[2] for pull in pulls}]
+            were_open = [arm for arm in arms if arm.status == OPEN]
+            moves.report(t, terms, [moves.Report(pull.id, None, None, note) for pull in pulls])
+            for arm in were_open:
+                if arm.status == SUSPENDED:  # that is for arms that fail, which this one did not
+                    moves.resume_arm(t, arm)
+
+        with contextlib.suppress(CampaignError):  # then they come back when their lease runs out
+            self.campaign.access.do("fail", move, again=False)
+
+    def _tell_progress(self, last: bool = False) -> None:
+        now = time.monotonic()
+        if self.show is None or (now < self.shown + TICK and not last):
+            return
+        self.shown = now
+        head = self.campaign.access.head()
+        self.show(_progress(self, head, self.ended or ("done" if last else self.why)))
+
+    def complaints(self, verdict: Verdict) -> Iterator[str]:
+        """What the caller should know beside the verdict."""
+        if self.ended not in (None, INTERRUPTED, CLOSED):
+            yield (
+                f"the executor makes no more trials ({self.ended}): this is the verdict so far; "
+                "with a store the same call, with a new executor, goes on from here"
+            )
+        broken = [name for name in verdict.unmeasured if name in self.failures]
+        if broken:
+            some = "; ".join(f"{name} ({self.failures[name]})" for name in broken[:3])
+            more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+            yield f"suspended, as their pulls failed again and again: {some}{more}"
+
+
+def _progress(play: _Play, head: Head, state: str) -> Progress:
+    assert play.watch is not None
+    return Progress(
+        head.spent,
+        head.budget,
+        head.settings["unit"],
+        len(play.watch.settled),
+        head.arms,
+        head.flying,
+        head.told - play.told_before,
+        play.failed,
+        time.monotonic() - play.began,
+        state,
+    )
+
+
+class _Watch:
+    """Sees which arms are proven, as soon as that can be known without slowing the rest."""
+
+    def __init__(self, campaign: Campaign, tell: Callable[[ArmVerdict], object] | None) -> None:
+        self.campaign, self.tell = campaign, tell
+        self._lazy = campaign.confidence is None  # evidence is weighed when somebody looks
+        self.settled: set[str] = set()
+        self._news: set[int] = set()  # numbers of arms
+        self._rested = 0.0
+
+    @property
+    def due(self) -> float:
+        """When to look next."""
+        return self._rested if self._news else math.inf
+
+    def hear(self, pull: Pull) -> None:
+        """Something came of a pull."""
+        self._news.add(pull.key[2])
+
+    def look(self, everything: bool = False) -> None:
+        """See what became of the arms that were heard of since, or of all."""
+        began = time.monotonic()
+        if began < self.due and not everything:
+            return
+        numbers, self._news = (None if everything else self._news), set()
+        # What is weighed now need not be weighed again, so it is written down.
+        look = partial(_proven, numbers, self.settled)
+        found = self.campaign.access.do("weigh", look, write=self._lazy)
+        now = time.monotonic()
+        self._rested = now + SHARE * (now - began)
+        for verdict in found:
+            self.settled.add(verdict.arm)
+            if self.tell is not None:
+                self.tell(verdict)
+
+
+def _proven(
+    numbers: set[int] | None, known: set[str], t: Transaction, terms: Terms
+) -> list[ArmVerdict]:
+    """The arms among these (None: among all) that are proven and were not known to be."""
+    moves.weigh(t, terms)
+    bar = terms.bar(t.head.arms, terms.confidence or 0.95)
+    arms = t.all_arms() if numbers is None else [t.arm(number) for number in numbers]
+    return [
+        _judged(t.head, terms, arm)
+        for arm in arms
+        if arm.proof is not None
+        and max(arm.proof[-2:]) >= bar
+        and arm.name not in known
+        and arm.status != RETIRED
+    ]
+
+
+def _judged(head: Head, terms: Terms, arm: Arm) -> ArmVerdict:
+    """The verdict on one arm alone, as it is in the verdict on all."""
+    measured = terms.measured if head.settings["levels"] else None
+    return verdict_of(
+        problem_of([arm], terms.rewards, measured),
+        Tallies.of([Tally(arm.pulls, arm.total, arm.squares, terms.origin(arm))]),
+        [terms.side(arm)],
+        [terms.ledger(arm)],
+        terms.confidence or 0.95,
+        declared=max(terms.declared, head.arms),
+        statuses=[arm.status],
+        counts=[Counts(arm.asked, arm.told, arm.failed, arm.lost, arm.late, arm.attached)],
+    ).arms[0]
+
+
+class _Line:
+    """The progress as one line of a terminal or a notebook, written over each time."""
+
+    def __init__(self) -> None:
+        self._length = 0
+
+    def __call__(self, progress: Progress) -> None:
+        text = str(progress)[: shutil.get_terminal_size((120, 24)).columns - 1]
+        sys.stderr.write("\r" + text.ljust(self._length))
+        sys.stderr.flush()
+        self._length = len(text)
+
+    def end(self) -> None:
+        """Leave the line as it is."""
+        sys.stderr.write("\n")
+        sys.stderr.flush()
+
+
+def _show(progress: bool | Show | None) -> Show | None:
+    if callable(progress):
+        return progress
+    if progress is None:
+        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return _Line() if progress else None
+
+
+@contextlib.contextmanager
+def _heartbeats(campaign: Campaign, flights: Mapping[str, object], lease: float) -> Iterator[None]:
+    """Keep the pulls under way from being taken for lost."""
+    end = threading.Event()
+
+    def beat() -> None:
+        while not end.wait(lease / 3.0):
+            ids = list(flights)
+            if ids:
+                # Trouble with the store is met by the loop as well, which says so.
+                with contextlib.suppress(Exception):
+                    campaign.access.do(
+                        "heartbeat",
+                        lambda t, terms, ids=ids: moves.heartbeat(t, ids, lease),  # type: ignore[misc]
+                        again=False,
+                    )
+
+    thread = threading.Thread(target=beat, name="cutline heartbeat", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        thread.join()
+
+
+@contextlib.contextmanager
+def _interrupts(done: Done) -> Iterator[None]:
+    """Make Ctrl-C a message, so that it does not fall into the middle of a write.
+
+    A second one is what it always is. Nothing is changed where somebody else handles Ctrl-C (but an
+    event loop that waits for this call would never come to it), nor outside the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler and not _in_event_loop():
+        yield
+        return
+
+    def handle(*_: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        done.put(("", Outcome(ended=INTERRUPTED)))
+
+    signal.signal(signal.SIGINT, handle)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is handle:
+            signal.signal(signal.SIGINT, before)
+
+
+def _in_event_loop() -> bool:
+    asyncio = sys.modules.get("asyncio")
+    return asyncio is not None and asyncio._get_running_loop() is not None

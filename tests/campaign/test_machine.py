@@ -1,0 +1,364 @@
+"""Anything may happen in any order: the campaign against a simple model, on every store."""
+
+import math
+import uuid
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from cutline import Problem
+from cutline.campaign import Campaign, CampaignClosed, ConflictingTell, audit
+from cutline.campaign.stores import MemoryStore
+from cutline.campaign.stores.sqlite import SQLiteStore
+from cutline.simulation.reference import tie_order
+
+SEED, LEASE, PATIENCE = 3, 100.0, 3
+TAU, EPS = 0.5, 0.1
+
+
+class Arm:
+    """All that is known of an arm in the model."""
+
+    def __init__(self, cost):
+        self.cost, self.status = cost, "open"
+        self.rewards, self.streak, self.places = [], 0, 0
+
+    def index(self, flying):
+        """APT's, with pulls in flight taken for ones that returned the mean."""
+        n = len(self.rewards)
+        if n == 0:
+            return -1e200 / (1 + flying)
+        m = n + flying
+        total = sum(self.rewards) * m / n
+        return (abs(total - m * TAU) + m * EPS) / math.sqrt(m)
+
+
+class Model:
+    """What a campaign is, written down in the plainest way: lists, looked through each time."""
+
+    def __init__(self, costs, budget, lost):
+        self.arms = [Arm(cost) for cost in costs]
+        self.budget, self.lost = budget, lost
+        self.pulls = {}  # handle -> [arm, state, value, expires, cost]
+        self.spent, self.paused, self.closed = 0, False, False
+
+    def flying(self, arm=None):
+        return sum(p[1] == "asked" and arm in (None, p[0]) for p in self.pulls.values())
+
+    def reserved(self):
+        return sum(self.arms[p[0]].cost for p in self.pulls.values() if p[1] == "asked")
+
+    def left(self):
+        return self.budget - self.spent - self.reserved()
+
+    def count(self, arm, value, cost):
+        self.arms[arm].rewards.append(value)
+        self.spent += cost
+
+    def drop(self, pull, state):
+        arm = self.arms[pull[0]]
+        pull[1] = state
+        if self.lost is None:
+            arm.streak += 1
+            if arm.streak >= PATIENCE and arm.status == "open":
+                arm.status = "suspended"
+        else:
+            pull[2] = self.lost
+            self.count(pull[0], self.lost, arm.cost)
+
+    def expire(self, now):
+        over = [p for p in self.pulls.values() if p[1] == "asked" and p[3] <= now]
+        for pull in sorted(over, key=lambda p: p[3]):
+            self.drop(pull, "lost")
+
+    def next_arm(self):
+        order = tie_order(SEED, 0, len(self.arms))
+        able = [i for i in order if self.arms[i].status == "open"]
+        able = [i for i in able if self.arms[i].cost <= self.left()]
+        return min(able, key=lambda i: self.arms[i].index(self.flying(i)), default=None)
+
+    def tell(self, handle, value, cost=None):
+        """The answer, or the error's type."""
+        pull = self.pulls[handle]
+        arm = self.arms[pull[0]]
+        cost = arm.cost if cost is None else cost
+        if pull[1] == "asked":
+            pull[1:3] = "told", value
+            arm.streak = 0
+            self.count(pull[0], value, cost)
+            return "counted"
+        if pull[1] == "lost":
+            if self.lost is not None or self.left() < cost:
+                pull[1:3] = "late", value
+                return "late"
+            pull[1:3] = "told", value
+            arm.streak = 0
+            self.count(pull[0], value, cost)
+            return "counted"
+        if pull[1] == "failed" or pull[2] != value:
+            return ConflictingTell
+        return "late" if pull[1] == "late" else "again"
+
+    def fail(self, handle):
+        pull = self.pulls[handle]
+        if pull[1] == "asked":
+            self.drop(pull, "failed")
+            return "counted"
+        return {"told": ConflictingTell, "failed": "again", "lost": "late", "late": "late"}[pull[1]]
+
+
+class Machine(RuleBasedStateMachine):
+    store = None
+    clock = None
+
+    @initialize(
+        costs=st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=1, max_size=5),
+        budget=st.integers(1, 40),
+        lost=st.sampled_from([None, None, 0.0]),
+    )
+    def begin(self, costs, budget, lost):
+        names = [f"arm {i}" for i in range(len(costs))]
+        problem = Problem(arms=names, threshold=TAU, precision=EPS, rewards="binary")
+        self.name = uuid.uuid4().hex
+        self.campaign = Campaign(
+            problem, "apt", budget=budget, store=self.store, name=self.name, seed=SEED,
+            lost=lost, cost=costs, lease=LEASE, patience=PATIENCE,
+        )  # fmt: skip
+        self.model = Model(costs, budget, lost)
+        self.handles = []
+
+    def expect(self, wanted, do):
+        """Do it, and see the answer or the error that the model gives."""
+        if self.model.closed:
+            with pytest.raises(CampaignClosed):
+                do()
+        elif isinstance(wanted, type):
+            with pytest.raises(wanted):
+                do()
+        else:
+            assert do() == wanted
+
+    @rule(n=st.integers(1, 6), seconds=st.sampled_from([LEASE, LEASE / 2, 3 * LEASE]))
+    def ask(self, n, seconds):
+        model = self.model
+        if model.closed:
+            with pytest.raises(CampaignClosed):
+                self.campaign.ask(n)
+            return
+        pulls = self.campaign.ask(n, lease=seconds)
+        model.expire(self.clock.now)
+        if model.paused:
+            assert (pulls, pulls.why) == ((), "paused")
+            return
+        for pull in pulls:
+            wanted = model.next_arm()
+            assert wanted is not None, f"{pull} could not be paid"
+            assert pull.arm == f"arm {wanted}"
+            arm = model.arms[wanted]
+            assert (pull.number, pull.cost) == (arm.places, arm.cost)
+            arm.places += 1
+            model.pulls[pull.id] = [wanted, "asked", None, self.clock.now + seconds, None]
+            self.handles.append(pull.id)
+        assert len(set(self.handles)) == len(self.handles)
+        if not pulls:
+            assert model.next_arm() is None
+            standing = any(arm.status != "retired" for arm in model.arms)
+            assert pulls.why == ("wait" if model.flying() and standing else "done")
+            if pulls.why == "wait":
+                ends = [p[3] for p in model.pulls.values() if p[1] == "asked"]
+                assert pulls.until == min(ends)
+        elif len(pulls) < n:  # fewer only where costs differ or the budget ends
+            assert len({arm.cost for arm in model.arms}) > 1 or model.next_arm() is None
+
+    @precondition(lambda self: self.handles)
+    @rule(data=st.data(), value=st.sampled_from([0.0, 1.0]))
+    def tell(self, data, value):
+        handle = data.draw(st.sampled_from(self.handles[-12:]))
+        wanted = CampaignClosed if self.model.closed else self.model.tell(handle, value)
+        self.expect(wanted, lambda: self.campaign.tell(handle, value))
+
+    @precondition(lambda self: self.handles)
+    @rule(data=st.data(), value=st.sampled_from([0.0, 1.0]), share=st.sampled_from([0, 1]))
+    def tell_cheaper(self, data, value, share):
+        handle = data.draw(st.sampled_from(self.handles[-12:]))
+        cost = share * self.model.arms[self.model.pulls[handle][0]].cost
+        wanted = CampaignClosed if self.model.closed else self.model.tell(handle, value, cost)
+        self.expect(wanted, lambda: self.campaign.tell(handle, value, cost=cost))
+
+    @precondition(lambda self: self.handles and not self.model.closed)
+    @rule(data=st.data())
+    def tell_many(self, data):
+        chosen = data.draw(st.lists(st.sampled_from(self.handles[-12:]), max_size=8))
+        values = [data.draw(st.sampled_from([0.0, 1.0])) for _ in chosen]
+        before = self.campaign.verdict().columns()
+        if self._conflicts(chosen, values):
+            with pytest.raises(ConflictingTell):
+                self.campaign.tell_many(zip(chosen, values, strict=True))
+            same = str(self.campaign.verdict().columns()) == str(before)
+            assert same, "a refused tell_many changed something"
+            return
+        pairs = list(zip(chosen, values, strict=True))
+        assert self.campaign.tell_many(pairs) == [self.model.tell(h, v) for h, v in pairs]
+
+    def _conflicts(self, chosen, values):
+        said = {}
+        for handle, value in zip(chosen, values, strict=True):
+            _, state, old, *_ = self.model.pulls[handle]
+            if said.setdefault(handle, value) != value:
+                return True
+            if state == "failed" or (state in ("told", "late") and old != value):
+                return True
+        return False
+
+    @precondition(lambda self: self.handles)
+    @rule(data=st.data())
+    def fail(self, data):
+        handle = data.draw(st.sampled_from(self.handles[-12:]))
+        wanted = CampaignClosed if self.model.closed else self.model.fail(handle)
+        self.expect(wanted, lambda: self.campaign.fail(handle, note="no"))
+
+    @precondition(lambda self: self.handles and not self.model.closed)
+    @rule(data=st.data())
+    def heartbeat(self, data):
+        handle = data.draw(st.sampled_from(self.handles[-12:]))
+        pull = self.model.pulls[handle]
+        assert self.campaign.heartbeat(handle) == [pull[1] == "asked"]
+        if pull[1] == "asked":
+            pull[3] = self.clock.now + LEASE
+
+    @rule(seconds=st.sampled_from([1.0, LEASE / 3, LEASE, 2 * LEASE]))
+    def time_passes(self, seconds):
+        self.clock.pass_(seconds)
+
+    @precondition(lambda self: not self.model.closed and len(self.model.arms) < 8)
+    @rule(cost=st.sampled_from([1, 3]))
+    def add(self, cost):
+        name = f"arm {len(self.model.arms)}"
+        self.campaign.add(name, cost=cost)
+        self.model.arms.append(Arm(cost))
+        with pytest.raises(ValueError, match="already"):
+            self.campaign.add(name)
+
+    @precondition(lambda self: not self.model.closed)
+    @rule(data=st.data())
+    def retire(self, data):
+        arm = data.draw(st.integers(0, len(self.model.arms) - 1))
+        self.campaign.retire(f"arm {arm}")
+        self.model.arms[arm].status = "retired"
+
+    @precondition(lambda self: not self.model.closed)
+    @rule(data=st.data())
+    def resume_arm(self, data):
+        arm = data.draw(st.integers(0, len(self.model.arms) - 1))
+        if self.model.arms[arm].status == "retired":
+            with pytest.raises(ValueError, match="for good"):
+                self.campaign.resume(f"arm {arm}")
+            return
+        self.campaign.resume(f"arm {arm}")
+        if self.model.arms[arm].status == "suspended":
+            self.model.arms[arm].status, self.model.arms[arm].streak = "open", 0
+
+    @precondition(lambda self: not self.model.closed)
+    @rule(
+        data=st.data(), values=st.lists(st.sampled_from([0.0, 1.0]), max_size=4), way=st.booleans()
+    )
+    def attach(self, data, values, way):
+        arm = data.draw(st.integers(0, len(self.model.arms) - 1))
+        self.campaign.attach(f"arm {arm}", values, unpicked=way)
+        self.model.arms[arm].rewards += values
+        self.model.arms[arm].places += len(values)
+
+    @precondition(lambda self: not self.model.closed)
+    @rule()
+    def pause_or_resume(self):
+        if self.model.paused:
+            self.campaign.resume()
+        else:
+            self.campaign.pause()
+        self.model.paused = not self.model.paused
+
+    @precondition(lambda self: not self.model.closed)
+    @rule(more=st.integers(1, 10))
+    def extend(self, more):
+        self.campaign.extend(budget=more)
+        self.model.budget += more
+
+    @rule()
+    def look(self):
+        self.campaign.verdict()
+
+    @rule()
+    def open_again(self):
+        self.campaign = Campaign.open(self.store, self.name)
+
+    @precondition(lambda self: len(self.handles) > 8)
+    @rule()
+    def close(self):
+        self.campaign.close()
+        self.model.closed = True
+
+    @invariant()
+    def counters_agree(self):
+        model, campaign = self.model, self.campaign
+        assert campaign.spent == model.spent
+        assert campaign.in_flight == model.flying()
+        assert campaign.budget == model.budget
+        assert campaign.spent + model.reserved() <= campaign.budget
+
+    def teardown(self):
+        if not hasattr(self, "model"):
+            return
+        verdict = self.campaign.verdict()
+        for i, arm in enumerate(self.model.arms):
+            said = verdict[f"arm {i}"]
+            states = [p[1] for p in self.model.pulls.values() if p[0] == i]
+            assert said.pulls == len(arm.rewards)
+            assert said.status == arm.status
+            assert said.counts.asked == len(states)
+            for state in ("told", "failed", "lost", "late"):
+                assert getattr(said.counts, state) == states.count(state)
+            if arm.rewards:
+                assert said.mean == pytest.approx(sum(arm.rewards) / len(arm.rewards))
+        found = audit(self.campaign)
+        assert found.holds, found.faults
+
+
+def play(store, clock, examples, steps=30):
+    """Let the machine run on a store."""
+    kind = type("OnStore", (Machine,), {"store": store, "clock": clock})
+    run_state_machine_as_test(
+        kind,
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=steps,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+
+
+def test_anything_may_happen_in_memory(clock):
+    play(MemoryStore(clock), clock, 150)
+
+
+def test_anything_may_happen_in_a_file(tmp_path, clock):
+    store = SQLiteStore(tmp_path / "store.db", clock)
+    play(store, clock, 25)
+    store.release()
+
+
+def test_anything_may_happen_on_a_server(database, clock):
+    from cutline.campaign.stores.postgres import PostgresStore
+
+    store = PostgresStore(database, clock)
+    play(store, clock, 15)
+    store.release()
