@@ -1,12 +1,19 @@
-"""What is true of every rule, for testing a new one in three lines.
+"""What is true of every rule and of every store, for testing a new one in three lines.
 
 >>> from cutline import APT
 >>> check_rule(APT())
+>>> from cutline.campaign import MemoryStore
+>>> store = MemoryStore()
+>>> check_store(lambda: store)
 """
 
-from collections.abc import Sequence
+import random
+import time
+from collections.abc import Callable, Sequence
 from itertools import count
 
+from cutline.campaign import Campaign, MemoryStore, Store, audit
+from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 from cutline.rules.base import IndexRule, Rule
 from cutline.simulation.arms import Bernoulli, Recorded
@@ -79,3 +86,77 @@ def _check_renumbering(rule: Rule, budget: int) -> None:
 
     one, other = pulls(means, 0), pulls(means[::-1], mirror)
     assert one == other, f"{rule} depends on the numbering of the arms: {one} and {other}"
+
+
+def check_store(open_it: Callable[[], Store], *, moves: int = 300, seed: int = 0) -> None:
+    """Raise AssertionError where a store does not behave as every store must.
+
+    ``open_it`` opens the same store each time it is called, which is done again and again on the
+    way. A campaign in it and one in memory are dealt the same random moves.
+
+    * Both hand out the same pulls in the same order, and give the same verdict.
+    * Nothing is lost by opening the store anew, and no move counts twice.
+    * Leases run out, budgets are kept, and a replay of all events agrees.
+    """
+    deal = random.Random(seed)
+    problem = Problem(arms=6, threshold=0.5, precision=0.05, rewards="bounded")
+    name = f"check {time.time_ns()}"
+    settings = {"budget": moves // 2, "cost": [1, 1, 2, 1, 3, 1], "seed": seed, "name": name}
+    here = Campaign(problem, store=MemoryStore(), **settings)  # type: ignore[arg-type]
+    there = Campaign(problem, store=open_it(), **settings)  # type: ignore[arg-type]
+    out: list[tuple[str, str]] = []  # handles, here and there
+
+    def both(move: Callable[[Campaign, int], object], what: str) -> None:
+        ours, theirs = move(here, 0), move(there, 1)
+        assert ours == theirs, f"{what}: memory answers {ours!r}, the store {theirs!r}"
+
+    for _ in range(moves):
+        kind = deal.choice(["ask", "ask", "tell", "tell", "tell", "fail", "lose", "other", "open"])
+        if kind == "ask":
+            n = deal.randint(1, 4)
+            ours, theirs = here.ask(n), there.ask(n)
+            shown = [[(p.arm, p.number, p.cost, p.seed) for p in pulls] for pulls in (ours, theirs)]
+            assert shown[0] == shown[1], f"memory hands out {shown[0]}, the store {shown[1]}"
+            assert ours.why == theirs.why, f"memory says {ours.why!r}, the store {theirs.why!r}"
+            out += [(a.id, b.id) for a, b in zip(ours, theirs, strict=True)]
+        elif kind in ("tell", "fail") and out:
+            pair = out.pop(deal.randrange(len(out)))
+            value = round(deal.random(), 3)
+            for _ in range(deal.choice([1, 1, 2])):  # again changes nothing
+                if kind == "tell":
+                    both(lambda campaign, i, p=pair, v=value: campaign.tell(p[i], v), "tell")  # type: ignore[misc]
+                else:
+                    both(lambda campaign, i, p=pair: campaign.fail(p[i]), "fail")  # type: ignore[misc]
+        elif kind == "lose" and out:
+            pair = out.pop()
+            both(lambda campaign, i, p=pair: campaign.heartbeat(p[i], lease=1e-6), "heartbeat")  # type: ignore[misc]
+            time.sleep(0.002)
+            both(lambda campaign, i: len(campaign.ask(1)) and None, "ask after a loss")
+            out += _in_flight(here, there, out)
+            both(lambda campaign, i, p=pair: campaign.tell(p[i], 0.5), "late tell")  # type: ignore[misc]
+        elif kind == "other":
+            arm = str(deal.randrange(6))
+            both(lambda campaign, i, a=arm: campaign.attach(a, [0.25], unpicked=True), "attach")  # type: ignore[misc]
+            both(lambda campaign, i: campaign.extend(budget=2), "extend")
+        else:
+            there = Campaign.open(open_it(), name)
+        both(lambda campaign, i: (campaign.spent, campaign.in_flight), "counters")
+    both(lambda campaign, i: campaign.verdict().columns(), "verdict")
+    for campaign in (here, there):
+        found = audit(campaign)
+        assert found.holds, f"{campaign}: {found.faults}"
+
+
+def _in_flight(
+    here: Campaign, there: Campaign, known: list[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """The handles of pulls in flight that are not known yet, in both campaigns."""
+
+    def handles(campaign: Campaign) -> list[str]:
+        return campaign.access.do(
+            "look", lambda t, _: [p.id for p in t.since(0) if p.expires is not None], write=False
+        )
+
+    seen = {handle for pair in known for handle in pair}
+    pairs = zip(handles(here), handles(there), strict=True)
+    return [pair for pair in pairs if pair[0] not in seen]
