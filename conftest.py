@@ -1,10 +1,19 @@
-"""Let an example in a Markdown file end where its fence does."""
+"""Let an example in a Markdown file end where its fence does, and write where nothing is lost."""
 
 import doctest
 import re
+
+import pytest
 
 # doctest reads on to the next blank line, and would take a closing ``` for expected output.
 _EXAMPLE = doctest.DocTestParser._EXAMPLE_RE
 doctest.DocTestParser._EXAMPLE_RE = re.compile(
     _EXAMPLE.pattern.replace("(?![ ]*>>>)", "(?![ ]*(?:>>>|```))"), _EXAMPLE.flags
 )
+
+
+@pytest.fixture(autouse=True)
+def _examples_write_elsewhere(request, monkeypatch):
+    """The examples of a page run in an empty folder."""
+    if request.node.path.suffix == ".md":
+        monkeypatch.chdir(request.getfixturevalue("tmp_path"))
