@@ -42,6 +42,7 @@ figures: $(READY) ## the figures of the README and the docs, into docs/figures/
 	$(BIN)/cutline theory --experiment three-groups --games 100000 --plot docs/figures/bounds.png
 	$(BIN)/cutline plan --arms 200 --share 0.1 --threshold 0.01 --precision 0.005 --plot docs/figures/planning.png
 	$(BIN)/python -m cutline.figures.calibration --out docs/figures
+	$(BIN)/python -m cutline.figures.batches --out docs/figures
 
 tournament: $(READY) ## every rule on every problem of the suite, into docs/ (half an hour)
 	$(BIN)/cutline tournament --out docs

@@ -105,7 +105,7 @@ class Server:
     def remove(self) -> None:
         """Stop it and remove its folder."""
         if self._process is not None and self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)  # "fast": disconnect and stop
+            self._process.send_signal(signal.SIGQUIT)  # at once: the folder is thrown away
             try:
                 self._process.wait(PATIENCE)
             except subprocess.TimeoutExpired:

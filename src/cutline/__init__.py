@@ -44,7 +44,7 @@ from cutline.rules import (
 )
 
 if TYPE_CHECKING:
-    from cutline.campaign import Campaign
+    from cutline.campaign import Campaign, identify
     from cutline.figures.draw import plot
     from cutline.simulation import (
         Arms,
@@ -133,6 +133,7 @@ __all__ = [
     "dataset",
     "dataset_from_csv",
     "geometric",
+    "identify",
     "judge",
     "lower_bound_family",
     "parse_rule",
@@ -152,7 +153,7 @@ def __getattr__(name: str) -> Any:
     # quick.
     import importlib
 
-    if name in ("Campaign",):
+    if name in ("Campaign", "identify"):
         return getattr(importlib.import_module("cutline.campaign"), name)
     if name == "plot":
         return importlib.import_module("cutline.figures.draw").plot

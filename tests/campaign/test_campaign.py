@@ -259,6 +259,30 @@ def test_an_arm_that_always_fails_is_suspended_and_starves_nobody(store):
     assert campaign.ask().arm == "b"
 
 
+def test_a_worker_that_dies_with_many_pulls_of_an_arm_does_not_suspend_it(store, clock):
+    problem = Problem(arms=["a"], threshold=0.5, rewards="binary")
+    campaign = Campaign(problem, budget=30, store=store, lease=10)
+    for _ in range(4):
+        assert len(campaign.ask(9)) == 9
+        clock.pass_(11)
+    assert campaign.ask()
+    assert campaign.verdict().unmeasured == ()
+    clock.pass_(11)
+    assert campaign.ask().why == "done"  # five times in a row
+    assert campaign.verdict().unmeasured == ("a",)
+    assert audit(campaign).holds
+
+
+def test_an_arm_never_told_does_not_take_all_workers(store):
+    problem = Problem(arms=["hangs", "b", "c"], threshold=0.5, precision=0.1, rewards="binary")
+    campaign = Campaign(problem, budget=100, store=store)
+    for _ in range(40):
+        pull = campaign.ask()
+        if pull.arm != "hangs":
+            campaign.tell(pull, 1)
+    assert campaign.verdict()["hangs"].counts.asked == 5
+
+
 def test_pausing_stops_asks_and_not_tells(store):
     campaign = Campaign(COINS, budget=30, store=store)
     pull = campaign.ask()

@@ -30,13 +30,13 @@ class Arm:
 
     def __init__(self, cost):
         self.cost, self.status = cost, "open"
-        self.rewards, self.streak, self.places = [], 0, 0
+        self.rewards, self.streak, self.places, self.tripped = [], 0, 0, 0
 
     def index(self, flying):
         """APT's, with pulls in flight taken for ones that returned the mean."""
         n = len(self.rewards)
         if n == 0:
-            return -1e200 / (1 + flying)
+            return -1e200 / (1 + flying) if flying < 5 else 1e301 * (1 + flying)
         m = n + flying
         total = sum(self.rewards) * m / n
         return (abs(total - m * TAU) + m * EPS) / math.sqrt(m)
@@ -48,7 +48,7 @@ class Model:
     def __init__(self, costs, budget, lost):
         self.arms = [Arm(cost) for cost in costs]
         self.budget, self.lost = budget, lost
-        self.pulls = {}  # handle -> [arm, state, value, expires, cost]
+        self.pulls = {}  # handle -> [arm, state, value, expires, number]
         self.spent, self.paused, self.closed = 0, False, False
 
     def flying(self, arm=None):
@@ -68,7 +68,11 @@ class Model:
         arm = self.arms[pull[0]]
         pull[1] = state
         if self.lost is None:
-            arm.streak += 1
+            # losses of pulls that were in flight together count once
+            together = state == "lost" and pull[4] <= arm.tripped
+            arm.streak += not together
+            if state == "lost" and not together:
+                arm.tripped = len(self.pulls)
             if arm.streak >= PATIENCE and arm.status == "open":
                 arm.status = "suspended"
         else:
@@ -96,8 +100,8 @@ class Model:
             arm.streak = 0
             self.count(pull[0], value, cost)
             return "counted"
-        if pull[1] == "lost":
-            if self.lost is not None or self.left() < cost:
+        if pull[1] in ("lost", "returned"):
+            if (pull[1] == "lost" and self.lost is not None) or self.left() < cost:
                 pull[1:3] = "late", value
                 return "late"
             pull[1:3] = "told", value
@@ -113,7 +117,7 @@ class Model:
         if pull[1] == "asked":
             self.drop(pull, "failed")
             return "counted"
-        return {"told": ConflictingTell, "failed": "again", "lost": "late", "late": "late"}[pull[1]]
+        return {"told": ConflictingTell, "failed": "again"}.get(pull[1], "late")
 
 
 class Machine(RuleBasedStateMachine):
@@ -166,7 +170,8 @@ class Machine(RuleBasedStateMachine):
             arm = model.arms[wanted]
             assert (pull.number, pull.cost) == (arm.places, arm.cost)
             arm.places += 1
-            model.pulls[pull.id] = [wanted, "asked", None, self.clock.now + seconds, None]
+            number = len(model.pulls) + 1
+            model.pulls[pull.id] = [wanted, "asked", None, self.clock.now + seconds, number]
             self.handles.append(pull.id)
         assert len(set(self.handles)) == len(self.handles)
         if not pulls:
@@ -234,6 +239,15 @@ class Machine(RuleBasedStateMachine):
         assert self.campaign.heartbeat(handle) == [pull[1] == "asked"]
         if pull[1] == "asked":
             pull[3] = self.clock.now + LEASE
+
+    @precondition(lambda self: self.handles and not self.model.closed)
+    @rule(data=st.data())
+    def give_back(self, data):
+        handle = data.draw(st.sampled_from(self.handles[-12:]))
+        pull = self.model.pulls[handle]
+        assert self.campaign.give_back(handle) == [pull[1] == "asked"]
+        if pull[1] == "asked":
+            pull[1] = "returned"
 
     @rule(seconds=st.sampled_from([1.0, LEASE / 3, LEASE, 2 * LEASE]))
     def time_passes(self, seconds):
@@ -324,7 +338,7 @@ class Machine(RuleBasedStateMachine):
             assert said.pulls == len(arm.rewards)
             assert said.status == arm.status
             assert said.counts.asked == len(states)
-            for state in ("told", "failed", "lost", "late"):
+            for state in ("told", "failed", "lost", "late", "returned"):
                 assert getattr(said.counts, state) == states.count(state)
             if arm.rewards:
                 assert said.mean == pytest.approx(sum(arm.rewards) / len(arm.rewards))

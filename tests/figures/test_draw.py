@@ -1,12 +1,14 @@
 """Ink: what is drawn is there, inside the picture, and can be told apart."""
 
 import itertools
+import math
 import struct
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from matplotlib.collections import PathCollection, PolyCollection
+from matplotlib.collections import LineCollection, PathCollection, PolyCollection
 from matplotlib.colors import to_hex, to_rgb
 
 import cutline
@@ -371,27 +373,122 @@ def test_panels_of_errors_and_regret_share_their_budgets():
     assert "error wanted" not in entries(below)
 
 
-def test_a_verdict_shows_the_arms_against_the_bar():
+COINS = {"good": [1] * 40, "unclear": [0, 1] * 5, "bad": [0] * 40}
+
+
+def coins(statuses=(), **settings):
+    """A verdict on four coins, the last never thrown; some may be suspended or retired."""
     problem = cutline.Problem(
-        arms=["good", "unclear", "bad", "unseen"],
-        threshold=[0.5, 0.5, 0.6, 0.5],
-        precision=0.1,
-        rewards="binary",
+        arms=["bad", "unseen", "good", "unclear"],
+        **{"threshold": 0.5, "precision": 0.1, "rewards": "binary", **settings},
     )
-    rewards = {"good": [1] * 40, "unclear": [0, 1] * 5, "bad": [0] * 40}
-    verdict = cutline.judge(problem, rewards)
+    verdict = cutline.judge(problem, COINS)
+    arms = [replace(arm, status=dict(statuses).get(arm.arm, "open")) for arm in verdict.arms]
+    return replace(verdict, arms=tuple(arms))
+
+
+def names(ax):
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def points(ax):
+    return {line.get_label(): line.get_xydata().tolist() for line in ax.get_lines()}
+
+
+def intervals(ax):
+    """The horizontal lines: row, left end, right end."""
+    lines = [c for c in ax.collections if isinstance(c, LineCollection)]
+    segments = [path for each in lines for path in each.get_segments()]
+    flat = [segment for segment in segments if segment[0, 1] == segment[1, 1]]
+    return sorted((segment[0, 1], *sorted(segment[:, 0])) for segment in flat)
+
+
+def test_a_verdict_shows_the_arms_against_the_bar_the_highest_first():
+    verdict = coins()
     ax = plot(verdict)
-    points = {line.get_label(): line.get_xydata().tolist() for line in ax.get_lines()}
-    assert points["proven"] == [[1.0, 0], [0.0, 2]]
-    assert points["undecided"] == [[0.5, 1]]
-    assert [text.get_text() for text in ax.get_yticklabels()] == list(problem.arms)
+    assert names(ax) == ["good", "unclear", "bad", "unseen (never seen)"]
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first row is at the top
+    found = points(ax)
+    assert found["proven above, 1"] == [[1.0, 0]]
+    assert found["undecided, 2"][0] == [0.5, 1]
+    assert found["proven below, 1"] == [[0.0, 2]]
+    assert [x for x, _ in found["the bar, 0.5"]] == [0.5, 0.5]
+    wanted = [
+        (row, verdict[name].low, verdict[name].high)
+        for row, name in enumerate(["good", "unclear", "bad", "unseen"])
+    ]
+    assert intervals(ax) == [pytest.approx(each) for each in wanted]
+    (band,) = ax.patches
+    assert (band.get_x(), band.get_x() + band.get_width()) == pytest.approx((0.4, 0.6))
+    assert ax.get_title() == "95 % intervals, all arms at once and at all times"
+    assert_nothing_is_clipped(ax.figure)
+
+
+def test_arms_are_sorted_by_how_far_they_are_above_their_own_bar():
+    ax = plot(coins(threshold=[0.1, 0.5, 0.95, 0.3]))  # -0.1, unseen, +0.05, +0.2
+    assert names(ax) == ["unclear", "good", "bad", "unseen (never seen)"]
     bands = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches]
-    assert bands == [pytest.approx((tau - 0.1, tau + 0.1)) for tau in problem.threshold]
-    assert "all arms at once" in ax.get_title()
-    segments = [path for lines in ax.collections for path in lines.get_segments()]
-    ends = sorted(tuple(segment[:, 0]) for segment in segments if segment[0, 1] == segment[1, 1])
-    assert len(ends) == 4
-    assert any(end == pytest.approx((verdict["good"].low, verdict["good"].high)) for end in ends)
+    assert bands == [pytest.approx((tau - 0.1, tau + 0.1)) for tau in (0.3, 0.95, 0.1, 0.5)]
+
+
+def test_what_is_proven_has_a_colour_of_its_own():
+    lines = {line.get_label(): line for line in plot(coins()).get_lines()}
+    looks = {lines[what].get_color() for what in lines if what.startswith(("pro", "und"))}
+    assert len(looks) == 3
+
+
+def test_suspended_arms_are_hollow_and_retired_ones_left_out():
+    ax = plot(coins([("good", "suspended"), ("bad", "retired"), ("unseen", "suspended")]))
+    assert names(ax) == ["good (suspended)", "unclear", "unseen (never seen, suspended)"]
+    hollow = [line for line in ax.get_lines() if line.get_markerfacecolor() == "white"]
+    assert [[1.0, 0]] in [line.get_xydata().tolist() for line in hollow]
+    assert "proven below, 1" not in points(ax)
+    (legend,) = ax.figure.legends
+    assert "hollow: suspended, 1" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_a_verdict_without_any_arm_left_can_be_drawn():
+    assert names(plot(coins([(name, "retired") for name in (*COINS, "unseen")]))) == []
+
+
+def test_a_verdict_that_promises_nothing_any_more_says_so():
+    broken = replace(coins(), broken="the bar was moved")
+    assert plot(broken).get_title() == "95 % intervals, without a guarantee any more"
+    heavy = plot(coins(rewards="heavy", precision=0.0))
+    assert heavy.get_title() == "means alone: nothing can be promised of such rewards"
+    assert intervals(heavy) == []
+
+
+@pytest.mark.parametrize("count", [1, 3, 60, 400])
+def test_names_are_there_where_they_fit_and_nothing_is_clipped(count):
+    problem = cutline.Problem(
+        arms=[f"{i} {'a long name, ' * 6}" for i in range(count)], threshold=0.5, rewards="binary"
+    )
+    verdict = cutline.judge(problem, [[i % 2] * 3 for i in range(count)])
+    ax = plot(verdict)
+    assert_nothing_is_clipped(ax.figure)
+    assert len(ax.get_yticks()) == (count if count <= 60 else 0)
+    boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
+    assert not any(a.overlaps(b) for a, b in itertools.pairwise(boxes))
+    assert ax.figure.get_size_inches()[1] < 20
+
+
+def test_small_axes_get_no_names(ax):
+    many = cutline.judge(cutline.Problem(arms=40, threshold=0.5, rewards="binary"), [[1, 0]] * 40)
+    assert plot(many, ax) is ax
+    assert names(ax) == []
+    assert ax.get_ylabel() == "40 arms"
+    assert ax.get_legend() is not None
+
+
+def test_one_very_long_interval_does_not_squeeze_the_others():
+    rewards = cutline.Rewards("gaussian")
+    problem = cutline.Problem(arms=12, threshold=0.0, rewards=rewards)
+    seen = [[1.0, 1.1, 0.9, 1.0] * 20] * 11
+    verdict = cutline.judge(problem, [*seen, [-1.0, 3.0, 1.0] * 4])
+    assert math.inf > verdict["11"].high > 4 * verdict["0"].high  # or this shows nothing
+    left, right = plot(verdict).get_xlim()
+    assert -0.5 < left < 0 < 1 < right < 1.5
 
 
 def test_stopping_times_show_how_many_games_are_still_going():

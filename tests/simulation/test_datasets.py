@@ -38,6 +38,7 @@ def spread(numbers):
     ("name", "arms", "rewards", "kind"),
     [
         ("bluebirds", 108, 39, "binary"),
+        ("flaky_tests", 431, 10_000, "binary"),
         ("rtt_seattle", 600, 98, "heavy"),
         ("vm_noise", 166, 1000, "heavy"),
     ],
@@ -45,8 +46,11 @@ def spread(numbers):
 def test_every_arm_is_there_with_all_its_rewards(name, arms, rewards, kind):
     data = dataset(name)
     assert data.name == name
-    assert seen(data) == [rewards] * arms
-    assert len(set(data.names)) == len(data.names) == arms
+    most = max(seen(data))
+    assert (most, len(data.names)) == (rewards, arms)
+    # Of some tests the source has fewer runs.
+    assert seen(data).count(most) == (359 if name == "flaky_tests" else arms)
+    assert len(set(data.names)) == len(data.names)
     assert all(arm == arm.strip() and arm.isprintable() for arm in data.names)
     assert data.arms.rewards == Rewards(kind)
     assert min(values[0] for values in data.arms.values) >= 0
@@ -74,6 +78,36 @@ def test_bluebirds_are_as_hard_as_the_source_says(precision, in_band, complexity
     assert len(bandit.above) == 32
     assert list(bandit.truth).count(0) == in_band
     assert bandit.complexity() == pytest.approx(complexity, rel=2e-3)
+
+
+def test_flaky_tests_have_the_runs_and_failures_of_the_source():
+    tests = dataset("flaky_tests")
+    assert (tests.names[0], tests.names[1]) == (
+        "TestCompare#testHRegionInfo",
+        "TestEmptyMetaInfo#testEmptyMetaInfo",
+    )
+    means = dict(zip(tests.names, tests.arms.means, strict=True))
+    assert means["TestCompare#testHRegionInfo"] == 0
+    assert means["TestEmptyMetaInfo#testEmptyMetaInfo"] == 1989 / 10_000
+    assert spread(tests.arms.means) == pytest.approx([0, 0, 0, 0.2011, 1], rel=1e-3)
+    assert (min(seen(tests)), sum(seen(tests))) == (5327, 4_114_677)
+    assert round((tests.arms.means * seen(tests)).sum()) == 222_178  # all failures there were
+    never, always = (tests.arms.means == 0).sum(), (tests.arms.means == 1).sum()
+    assert (never, always) == (279, 7)
+    assert tests.truth is None
+
+
+@pytest.mark.parametrize(
+    ("threshold", "precision", "above", "in_band", "complexity"),
+    [(0.01, 0.005, 93, 24, 1.818e6), (0.1, 0.05, 85, 6, 1.989e4)],
+)
+def test_flaky_tests_are_as_hard_as_the_source_says(
+    threshold, precision, above, in_band, complexity
+):
+    bandit = dataset("flaky_tests").bandit(threshold=threshold, precision=precision)
+    assert len(bandit.above) == above
+    assert list(bandit.truth).count(0) == in_band
+    assert bandit.complexity() == pytest.approx(complexity, rel=1e-3)
 
 
 def test_round_trip_times_have_the_means_of_the_source():
@@ -147,7 +181,7 @@ def test_a_data_set_is_quick_to_load_and_loaded_once():
 
 
 def test_an_unknown_data_set_is_answered_with_those_there_are():
-    with pytest.raises(ValueError, match=r"'birds': one of bluebirds, rtt_seattle, vm_noise"):
+    with pytest.raises(ValueError, match="'birds': one of bluebirds, flaky_tests, rtt_seattle"):
         dataset("birds")
 
 
@@ -169,6 +203,7 @@ def test_every_folder_has_a_name_a_source_and_a_licence():
     ("name", "holder", "last"),
     [
         ("bluebirds", "Copyright (c) 2011-2012 Peter Welinder, Caltech.", "SUCH DAMAGE."),
+        ("flaky_tests", "Copyright (c) 2021, AlshammariA", "POSSIBILITY OF SUCH DAMAGE."),
         ("rtt_seattle", "Copyright (c) 2016 uofa-rzhu3", "DEALINGS IN THE\nSOFTWARE."),
     ],
 )

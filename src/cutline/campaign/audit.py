@@ -7,7 +7,7 @@ from cutline.campaign import moves
 from cutline.campaign.access import Access
 from cutline.campaign.campaign import Campaign
 from cutline.campaign.errors import CampaignError
-from cutline.campaign.making import numbers_of, start_of
+from cutline.campaign.making import digest_of, numbers_of, start_of
 from cutline.campaign.moves import Report
 from cutline.campaign.records import (
     ASKED,
@@ -15,11 +15,12 @@ from cutline.campaign.records import (
     ATTACHED_UNWEIGHED,
     CLOSED,
     FAILED,
-    LATE,
     LOST,
     PAUSED,
+    RETURNED,
     RUNNING,
     STATES,
+    TOLD,
     Arm,
     Event,
     Head,
@@ -29,7 +30,10 @@ from cutline.campaign.stores import MemoryStore, Transaction
 from cutline.campaign.terms import Terms, problem_of
 from cutline.rules.base import Rule
 
+Happening = tuple[int, str, PullRow | Event]
+
 # The counters that a replay must end with.
+_KINDS = {TOLD: "tell", FAILED: "fail", LOST: "lose", RETURNED: "give back"}
 _HEAD = ("budget", "spent", "reserved", "state", "arms", "unsettled", "flying", "told", "pulls")
 
 
@@ -56,20 +60,31 @@ def audit(campaign: Campaign) -> Audit:
 def _audit(rule: Rule, t: Transaction, terms: Terms) -> Audit:
     arms, pulls, events = t.all_arms(), list(t.since(0)), t.events()
     faults = [*_rows_disagree(t.head, arms, pulls)]
-    replay = _Replay(rule, t.head, arms, pulls)
+    if digest_of(arms[: t.head.settings["first_arms"]]) != t.head.settings["digest"]:
+        faults.append("the arms are not those that the campaign began with")
     numbered = sorted(_happenings(pulls, events), key=lambda each: each[0])
     wanted = range(1, t.head.events + 1)
     if [number for number, _, _ in numbered] != list(wanted):
         faults.append("events are missing or numbered twice")
+    try:
+        faults += _play_again(_Replay(rule, t.head, arms, pulls), numbered, t, terms)
+    except (KeyError, IndexError, ValueError) as error:
+        faults.append(f"the replay broke off: {error!r}")
+    return Audit(len(numbered), len(pulls), tuple(faults[:20]))
+
+
+def _play_again(
+    replay: "_Replay", numbered: list[Happening], t: Transaction, terms: Terms
+) -> list[str]:
+    """All events in their order, and the state they end in."""
+    faults: list[str] = []
     for number, kind, what in numbered:
         fault = replay.play(kind, what)
         if fault:
             faults.append(f"event {number}: {fault}")
-            if len(faults) > 20:
-                break
-    else:
-        faults += replay.compare(t, terms)
-    return Audit(len(numbered), len(pulls), tuple(faults))
+            if len(faults) >= 20:
+                return faults
+    return faults + replay.compare(t, terms)
 
 
 def _rows_disagree(head: Head, arms: list[Arm], pulls: list[PullRow]) -> Iterator[str]:
@@ -81,7 +96,10 @@ def _rows_disagree(head: Head, arms: list[Arm], pulls: list[PullRow]) -> Iterato
         yield f"{head.spent} spent and {head.reserved} reserved of {head.budget}"
     by_arm: dict[int, list[PullRow]] = {arm.number: [] for arm in arms}
     for pull in pulls:
-        by_arm[pull.arm].append(pull)
+        if pull.arm in by_arm:
+            by_arm[pull.arm].append(pull)
+        else:
+            yield f"pull {pull.seq} is of an arm that is not there"
     for arm in arms:
         own = by_arm[arm.number]
         states = [pull.state for pull in own]
@@ -94,17 +112,16 @@ def _rows_disagree(head: Head, arms: list[Arm], pulls: list[PullRow]) -> Iterato
             ("failed", count["failed"]),
             ("lost", count["lost"]),
             ("late", count["late"]),
+            ("returned", count["returned"]),
             ("pulls", sum(pull.reward is not None for pull in own)),
         ):
             if getattr(arm, name) != number:
                 yield f"arm {arm.name!r}: {name} is {getattr(arm, name)}, its pulls say {number}"
 
 
-def _happenings(
-    pulls: list[PullRow], events: list[Event]
-) -> Iterator[tuple[int, str, PullRow | Event]]:
+def _happenings(pulls: list[PullRow], events: list[Event]) -> Iterator[Happening]:
     """All that happened, each with its number."""
-    told_late = {event.data["pull"] for event in events if event.kind == "told late"}
+    first = {event.data["pull"]: event.data["was"] for event in events if "was" in event.data}
     for pull in pulls:
         if pull.state in (ATTACHED, ATTACHED_UNWEIGHED):
             yield pull.asked, "attach", pull
@@ -112,9 +129,7 @@ def _happenings(
         yield pull.asked, "ask", pull
         if pull.state != ASKED:
             assert pull.settled is not None
-            lost = pull.seq in told_late or pull.state in (LOST, LATE)
-            kind = "lose" if lost else ("fail" if pull.state == FAILED else "tell")
-            yield pull.settled, kind, pull
+            yield pull.settled, _KINDS[first.get(pull.seq, pull.state)], pull
     for event in events:
         yield event.number, event.kind, event
 
@@ -166,6 +181,9 @@ class _Replay:
             return None
         if kind == "lose":
             moves.drop(t, terms, self._own[pull.seq], LOST)
+            return None
+        if kind == "give back":
+            moves.hand_back(t, terms, self._own[pull.seq], None)
             return None
         value = None if kind == "fail" else pull.reward
         cost = None if kind == "fail" else pull.cost

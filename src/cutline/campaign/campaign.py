@@ -243,6 +243,16 @@ class Campaign:
 
         return self.access.do("heartbeat", move)
 
+    def give_back(self, *pulls: Pull | str, note: str | None = None) -> list[bool]:
+        """Pulls that will not be made, through no fault of their arms: their budget is free again.
+
+        Unlike a failure it says nothing of the arm. False for one that is not in flight any more.
+        """
+        handles, text = [_handle(pull) for pull in pulls], _note(note)
+        return self.access.do(
+            "give back", lambda t, terms: moves.give_back(t, terms, handles, text)
+        )
+
     # What whoever runs the campaign does.
 
     def pause(self) -> None:
@@ -395,7 +405,7 @@ class Campaign:
         self.access.store.release()
 
     def __repr__(self) -> str:
-        return f"Campaign({self.name!r} in {self.access.store.where})"
+        return f"Campaign({self.name!r} in {self.access.store.shown})"
 
     def _compare(self, mine: Head, arms: Sequence[Arm]) -> None:
         """See that the campaign that is there is the one that was asked for."""
@@ -415,7 +425,7 @@ class Campaign:
                 differs.append(f"{name} was {was!r} and is now {now!r}")
         if differs:
             raise DifferentCampaign(
-                f"there is another campaign {self.name!r} in {self.access.store.where}: "
+                f"there is another campaign {self.name!r} in {self.access.store.shown}: "
                 f"{'; '.join(differs)}. Take another name, or extend(budget=...) that one"
             )
 
@@ -440,7 +450,9 @@ def _verdict(t: Transaction, terms: Terms, confidence: float | None) -> Verdict:
         level,
         declared=terms.declared,
         statuses=[arm.status for arm in arms],
-        counts=[Counts(a.asked, a.told, a.failed, a.lost, a.late, a.attached) for a in arms],
+        counts=[
+            Counts(a.asked, a.told, a.failed, a.lost, a.late, a.returned, a.attached) for a in arms
+        ],
         broken=broken,
     )
 
@@ -471,6 +483,9 @@ def _value(reward: object) -> object:
 
 
 def _note(note: str | None) -> str | None:
-    if note is not None and (not isinstance(note, str) or len(note) > 10_000):
+    if note is None:
+        return None
+    if not isinstance(note, str) or len(note) > 10_000:
         raise ValueError("a note is a short text, 10,000 characters at most")
-    return note
+    # What a program prints may be anything; databases take none of these two.
+    return note.encode("utf-8", "replace").decode("utf-8").replace("\0", "\\0")

@@ -33,5 +33,9 @@ class StoreError(CampaignError):
     """The store cannot be used: a wrong file, another version, no room, no permission."""
 
 
+class OlderStore(StoreError):
+    """The store was written by an older cutline and is to be upgraded first."""
+
+
 class StoreUnavailable(StoreError):
     """The store does not answer now; what was under way may or may not have been written."""

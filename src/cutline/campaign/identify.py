@@ -30,7 +30,7 @@ from cutline.campaign.drivers import (
     say,
 )
 from cutline.campaign.errors import CampaignClosed, CampaignError
-from cutline.campaign.records import CLOSED, OPEN, RETIRED, SUSPENDED, Arm, Head
+from cutline.campaign.records import CLOSED, RETIRED, Arm, Head
 from cutline.campaign.stores import Store, Transaction
 from cutline.campaign.terms import Terms, problem_of
 from cutline.core.problem import PerArm, Problem
@@ -128,14 +128,13 @@ def identify(
     False for none, None for a line on a terminal or in a notebook, True for one wherever stderr
     leads to, or a function that is called with a :class:`Progress` now and then.
 
-    Ctrl-C returns the verdict so far; trials under way are given back, and where ``lost`` gives
-    them a value they are waited for, until Ctrl-C comes again. With a ``store`` the same call goes
-    on where it was, after Ctrl-C or a crash, and several processes may make it at once. The rest is
-    as of :class:`Problem` and :class:`Campaign`.
+    Ctrl-C returns the verdict so far; trials under way are given back. With a ``store`` the same
+    call goes on where it was, after Ctrl-C or a crash, and several processes may make it at once.
+    The rest is as of :class:`Problem` and :class:`Campaign`.
 
+    >>> import random
     >>> def toss(bias, seed):
     ...     return random.Random(seed).random() < bias
-    >>> import random
     >>> coins = {"fair": 0.5, "bent": 0.9, "rare": 0.1}
     >>> verdict = identify(toss, coins, threshold=0.7, precision=0.05, rewards="binary", budget=300)
     >>> verdict.above, verdict.below
@@ -207,10 +206,6 @@ class _Play:
                     if self.watch is not None and self.told_before:
                         self.watch.look(everything=True)
                     self._loop()
-                    # Given back, they would count as lost: let them come to their end.
-                    while self.flights and self.terms.lost is not None:
-                        self._take(TICK)
-                        self._time_out()
                 except KeyboardInterrupt:
                     self.ended = INTERRUPTED
                 except CampaignClosed:
@@ -357,17 +352,8 @@ class _Play:
             self.driver.give_up(pull.id)
         self.flights.clear()
         note = f"given back: {self.ended or 'the call ended'}"
-
-        def move(t: Transaction, terms: Terms) -> None:
-            arms = [t.arm(number) for number in {pull.key[2] for pull in pulls}]
-            were_open = [arm for arm in arms if arm.status == OPEN]
-            moves.report(t, terms, [moves.Report(pull.id, None, None, note) for pull in pulls])
-            for arm in were_open:
-                if arm.status == SUSPENDED:  # that is for arms that fail, which this one did not
-                    moves.resume_arm(t, arm)
-
         with contextlib.suppress(CampaignError):  # then they come back when their lease runs out
-            self.campaign.access.do("fail", move, again=False)
+            self.campaign.give_back(*pulls, note=note)
 
     def _tell_progress(self, last: bool = False) -> None:
         now = time.monotonic()

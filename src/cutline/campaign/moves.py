@@ -21,6 +21,7 @@ from cutline.campaign.records import (
     OPEN,
     PAUSED,
     RETIRED,
+    RETURNED,
     SUSPENDED,
     TOLD,
     Arm,
@@ -138,7 +139,11 @@ def drop(t: Transaction, terms: Terms, pull: PullRow, state: int, note: str | No
     else:
         arm.lost += 1
     if terms.lost is None:
-        arm.streak += 1
+        if state == FAILED:
+            arm.streak += 1
+        elif pull.asked > arm.tripped:  # those in flight together count once: a worker died
+            arm.streak += 1
+            arm.tripped = head.events
         if arm.streak >= terms.patience and arm.status == OPEN:
             arm.status = SUSPENDED
     else:
@@ -222,9 +227,9 @@ def _take(t: Transaction, terms: Terms, pull: PullRow, value: float | None, each
         else:
             _tell(t, terms, pull, value, each)
         return COUNTED
-    if pull.state == LOST and value is not None:
+    if pull.state in (LOST, RETURNED) and value is not None:
         return _tell_late(t, terms, pull, value, each)
-    return TOO_LATE if pull.state in (LATE, LOST) else AGAIN
+    return TOO_LATE if pull.state in (LATE, LOST, RETURNED) else AGAIN
 
 
 def _tell(t: Transaction, terms: Terms, pull: PullRow, value: float, each: Report) -> None:
@@ -251,20 +256,23 @@ def _enter(
 
 def _tell_late(t: Transaction, terms: Terms, pull: PullRow, value: float, each: Report) -> str:
     """A pull that was given up: it counts if the budget has room, else it is kept aside."""
-    head, arm = t.head, t.arm(pull.arm)
-    arm.lost -= 1
+    head, arm, was = t.head, t.arm(pull.arm), pull.state
+    if was == LOST:
+        arm.lost -= 1
+    else:
+        arm.returned -= 1
     cost = pull.cost if each.cost is None else each.cost
-    if terms.lost is not None or (head.left is not None and head.left < cost):
+    if pull.reward is not None or (head.left is not None and head.left < cost):
         arm.late += 1
         pull.state, pull.late, pull.note = LATE, value, each.note
-        t.record(Event(head.tick(), "kept late", {"pull": pull.seq}))
+        t.record(Event(head.tick(), "kept late", {"pull": pull.seq, "was": was}))
         t.update(pull)
         t.save(arm)
         return TOO_LATE
     weigh(t, terms)
     arm.told += 1
     pull.state = TOLD
-    t.record(Event(head.tick(), "told late", {"pull": pull.seq, "loss": pull.settled}))
+    t.record(Event(head.tick(), "told late", {"pull": pull.seq, "was": was}))
     _enter(t, terms, arm, pull, value, each)
     if pull.nth < arm.fed:  # its turn has passed, so it is now
         _feed(terms, arm, value)
@@ -283,6 +291,28 @@ def heartbeat(t: Transaction, ids: Sequence[str], lease: float) -> list[bool]:
             pull.expires = t.now + lease
             t.update(pull)
     return held
+
+
+def give_back(t: Transaction, terms: Terms, ids: Sequence[str], note: str | None) -> list[bool]:
+    """Pulls that were not made, through no fault of their arms; False where not in flight."""
+    refuse_closed(t.head)
+    pulls = _find(t, ids)
+    was_held = [pull.state == ASKED for pull in pulls]
+    for pull in pulls:
+        if pull.state == ASKED:
+            hand_back(t, terms, pull, note)
+    return was_held
+
+
+def hand_back(t: Transaction, terms: Terms, pull: PullRow, note: str | None) -> None:
+    """A pull in flight that was not made."""
+    arm = t.arm(pull.arm)
+    _land(t.head, arm, pull, RETURNED)
+    arm.returned += 1
+    pull.note = note
+    t.update(pull)
+    _in_turn(t, terms, arm, pull)
+    t.touch(arm)
 
 
 def attach(

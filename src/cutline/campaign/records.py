@@ -4,8 +4,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 # States of a pull.
-ASKED, TOLD, FAILED, LOST, LATE, ATTACHED, ATTACHED_UNWEIGHED = range(7)
-STATES = ("asked", "told", "failed", "lost", "late", "attached", "attached, not weighed")
+ASKED, TOLD, FAILED, LOST, LATE, RETURNED, ATTACHED, ATTACHED_UNWEIGHED = range(8)
+STATES = (
+    "asked", "told", "failed", "lost", "late", "returned", "attached", "attached, not weighed",
+)  # fmt: skip
 
 # States of a campaign, and of an arm.
 RUNNING, PAUSED, CLOSED = "running", "paused", "closed"
@@ -53,11 +55,13 @@ class Head:
 class Arm:
     """One arm: what it is, what was counted, and where it stands in the line.
 
-    ``asked`` and the four after ``flying`` count pulls by state. ``pulls``, ``total`` and
-    ``squares`` are the tally of all rewards that count, from the origin; ``kept`` is what the rule
-    keeps beside it. ``fed`` is how many of the arm's pulls, in the order asked for, the evidence
-    has passed, and ``proof`` its numbers (None: nothing weighed). ``closed``: proven on its side at
-    the campaign's confidence. ``priority`` is None for an arm that is not to be asked.
+    ``asked`` and the five after ``flying`` count pulls by state. ``streak`` counts failures in a
+    row, and losses: those that were in flight together, up to the event ``tripped``, count once,
+    since it is workers that die. ``pulls``, ``total`` and ``squares`` are the tally of all rewards
+    that count, from the origin; ``kept`` is what the rule keeps beside it. ``fed`` is how many of
+    the arm's pulls, in the order asked for, the evidence has passed, and ``proof`` its numbers
+    (None: nothing weighed). ``closed``: proven on its side at the campaign's confidence.
+    ``priority`` is None for an arm that is not to be asked.
     """
 
     number: int
@@ -76,8 +80,10 @@ class Arm:
     failed: int = 0
     lost: int = 0
     late: int = 0
+    returned: int = 0
     attached: int = 0
     streak: int = 0
+    tripped: int = 0
     pulls: int = 0
     total: float = 0.0
     squares: float = 0.0

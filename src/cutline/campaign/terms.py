@@ -11,7 +11,17 @@ from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidenc
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 from cutline.core.stopping import bar_of
-from cutline.rules.base import LATE, TALLY, UNTOLD, IndexRule, Rule, parameter_names, write_part
+from cutline.rules.base import (
+    LATE,
+    MANY,
+    STUCK,
+    TALLY,
+    UNTOLD,
+    IndexRule,
+    Rule,
+    parameter_names,
+    write_part,
+)
 
 Standing = Callable[[Arm, int], float]
 
@@ -89,7 +99,10 @@ class Terms:
             "def part(arm, step):\n"
             "    n = float(arm.pulls)\n"
             "    if n < first_pulls:\n"
-            "        return untold / (1.0 + n + arm.flying)\n"
+            "        asked = n + arm.flying\n"
+            "        if arm.flying < many:\n"
+            "            return untold / (1.0 + asked)\n"
+            "        return stuck * (1.0 + asked)\n"
             f"{self._read_arm}"
             "    if arm.flying:\n"
             "        seen, whole, reward = n, s, s / n\n"
@@ -162,6 +175,8 @@ class Terms:
             first_pulls=self.rule.first_pulls,
             untold=UNTOLD,
             late=LATE,
+            stuck=STUCK,
+            many=MANY,
             **{f"set_{name}": value for name, value in self.numbers.items()},
             **names,
         )

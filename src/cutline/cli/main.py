@@ -5,9 +5,14 @@ import sys
 import click
 
 from cutline._version import __version__
+from cutline.cli.demo import demo
 from cutline.cli.examples import examples, paper
+from cutline.cli.export import export
 from cutline.cli.plan import plan
+from cutline.cli.run import run
+from cutline.cli.show import show
 from cutline.cli.simulate import simulate
+from cutline.cli.store import audit, delete, list_, upgrade
 from cutline.cli.theory import theory
 from cutline.cli.tournament import tournament
 
@@ -22,7 +27,10 @@ def cli() -> None:
     """
 
 
-for command in (simulate, plan, theory, paper, examples, tournament):
+for command in (
+    run, demo, simulate, plan, theory, paper, examples, tournament,
+    list_, show, export, audit, upgrade, delete,
+):  # fmt: skip
     cli.add_command(command)
 
 

@@ -72,8 +72,8 @@ problem_options = together(
     click.option(
         "--data",
         metavar="NAME|FILE.csv",
-        help="Arms that draw from recorded rewards: bluebirds, rtt_seattle, vm_noise, or a CSV "
-        "file with columns arm and reward.",
+        help="Arms that draw from recorded rewards: bluebirds, flaky_tests, rtt_seattle, vm_noise, "
+        "or a CSV file with columns arm and reward.",
     ),
     click.option(
         "--arms",

@@ -94,8 +94,8 @@ def play(
 
 
 @contextlib.contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar on a terminal's stderr, told games done and games in all; else None."""
+def progress(what: str, of: str = "games") -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar on a terminal's stderr, told how many of how many are done; else None."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -105,7 +105,7 @@ def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     console = Console(stderr=True)
-    with Progress(*columns, TextColumn("games"), Left(), console=console, transient=True) as bar:
+    with Progress(*columns, TextColumn(of), Left(), console=console, transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

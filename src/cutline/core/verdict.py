@@ -25,6 +25,7 @@ class Counts:
     failed: int = 0
     lost: int = 0
     late: int = 0
+    returned: int = 0
     attached: int = 0
 
 

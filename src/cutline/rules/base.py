@@ -33,6 +33,8 @@ TALLY = ("pulls", "total", "squares", "tau", "eps")
 # Where arms stand in a live game, beside their index.
 UNTOLD = -1e200  # comes before every index; over 1 + the pulls asked, fewest first
 LATE = 1e300  # comes after every index
+STUCK = 1e301  # after that: an arm never told with MANY in flight, which may be one that hangs
+MANY = 5
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,12 @@ _SHIPPED = {
         "github.com/welinder/cubam, commit fe5ba700, demo/bluebirds",
         "BSD-style, 3 clauses; (c) 2011-2012 Peter Welinder, Caltech",
     ),
+    "flaky_tests": (
+        "binary",
+        "Flaky tests: which of 431 tests of Apache HBase fail, in about 10,000 runs each",
+        "github.com/AlshammariA/FlakeFlagger, commit 2fcbafc4, test-rerun-scripts/test_results.csv",
+        "BSD, 3 clauses; (c) 2021 AlshammariA",
+    ),
     "rtt_seattle": (
         "heavy",
         "Seattle: 98 round-trip times, in seconds, on each of 600 links between personal devices",
@@ -65,7 +71,7 @@ class Dataset:
 
 @lru_cache
 def dataset(name: str) -> Dataset:
-    """One of the data sets that come with cutline: bluebirds, rtt_seattle or vm_noise.
+    """One of the data sets that come with cutline: bluebirds, flaky_tests, rtt_seattle, vm_noise.
 
     >>> birds = dataset("bluebirds")
     >>> birds.names[1], birds.arms.means[1].round(3), birds.truth[1]

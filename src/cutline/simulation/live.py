@@ -18,7 +18,7 @@ Delay = Callable[..., float]
 
 
 def fixed(luck: float) -> float:
-    """Every pull takes one unit of time, so pulls in flight come back as a batch."""
+    """Every pull takes one unit of time: each choice lacks the results of those in flight."""
     return 1.0
 
 

@@ -80,7 +80,9 @@ class Store(Protocol):
     """A place for campaigns. Names are unique within it."""
 
     where: str
-    """How to open it again; for people and for :meth:`Campaign.open`."""
+    """How to open it again, as :meth:`Campaign.open` takes it."""
+    shown: str
+    """The same for people, without a password."""
 
     def create(self, head: Head, arms: Sequence[Arm]) -> bool:
         """Write a new campaign; False, and nothing is written, where the name is taken."""

@@ -20,7 +20,7 @@ class MemoryStore:
     []
     """
 
-    where = "memory"
+    where = shown = "memory"
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._games: dict[str, _Game] = {}

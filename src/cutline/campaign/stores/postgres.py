@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
+from urllib.parse import quote
 
 from cutline.campaign.errors import StoreError, StoreUnavailable
 from cutline.campaign.stores.sql import SQLStore, make_tables, upgrade_tables
@@ -28,15 +29,15 @@ class PostgresStore(SQLStore):
         self.where = url
         self._clock = clock
         try:
-            conninfo_to_dict(url)
+            self.shown = _shown(url)
         except psycopg.ProgrammingError as error:
-            raise StoreError(f"{url} is no PostgreSQL address: {error}") from None
+            raise StoreError(f"this is no PostgreSQL address: {_first_line(error)}") from None
 
     def connect(self) -> "_Server":
         """See :class:`SQLStore`."""
         server = _Server(self.where, self._clock)
         try:
-            make_tables(server, self.where)
+            make_tables(server, self.shown)
         except BaseException:
             server.close()
             raise
@@ -163,6 +164,5 @@ def _first_line(error: Exception) -> str:
 
 def _shown(url: str) -> str:
     """The address without a password."""
-    known = conninfo_to_dict(url)
-    where = f"{known.get('host', 'localhost')}:{known.get('port', 5432)}"
-    return f"postgresql://{where}/{known.get('dbname', '')}"
+    password = conninfo_to_dict(url).get("password")
+    return url.replace(f":{quote(str(password))}@", ":***@").replace(f":{password}@", ":***@")

@@ -15,9 +15,9 @@ CREATE TABLE arm (
     threshold {real} NOT NULL, precision_ {real} NOT NULL, level {real}, sd {real},
     cost BIGINT NOT NULL, tie {real} NOT NULL, status TEXT NOT NULL, closed BIGINT NOT NULL,
     asked BIGINT NOT NULL, flying BIGINT NOT NULL, told BIGINT NOT NULL, failed BIGINT NOT NULL,
-    lost BIGINT NOT NULL, late BIGINT NOT NULL, attached BIGINT NOT NULL, streak BIGINT NOT NULL,
-    pulls BIGINT NOT NULL, total {real} NOT NULL, squares {real} NOT NULL, kept {blob},
-    fed BIGINT NOT NULL, proof {blob}, priority {real},
+    lost BIGINT NOT NULL, late BIGINT NOT NULL, returned BIGINT NOT NULL, attached BIGINT NOT NULL,
+    streak BIGINT NOT NULL, tripped BIGINT NOT NULL, pulls BIGINT NOT NULL, total {real} NOT NULL,
+    squares {real} NOT NULL, kept {blob}, fed BIGINT NOT NULL, proof {blob}, priority {real},
     PRIMARY KEY (campaign, number)
 ){clustered};
 CREATE UNIQUE INDEX arm_name ON arm (campaign, name);

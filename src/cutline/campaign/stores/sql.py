@@ -9,10 +9,11 @@ from dataclasses import fields
 from types import TracebackType
 from typing import Any, Protocol
 
-from cutline.campaign.errors import StoreError, UnknownCampaign
+from cutline.campaign.errors import OlderStore, StoreError, UnknownCampaign
 from cutline.campaign.records import ASKED, Arm, Event, Head, PullRow
 from cutline.campaign.stores.base import Place, chunks, reached
-from cutline.campaign.stores.schema import MIGRATIONS, TABLES, VERSION
+from cutline.campaign.stores.schema import MIGRATIONS, TABLES
+from cutline.campaign.stores.schema import VERSION as VERSION
 
 HEAD = tuple(f.name for f in fields(Head))
 ARM = tuple(f.name for f in fields(Arm))
@@ -122,7 +123,7 @@ def make_tables(db: Connection, where: str) -> None:
             f"cutline knows {VERSION}): use that one"
         )
     if version < VERSION:
-        raise StoreError(
+        raise OlderStore(
             f"{where} was written by an older cutline (version {version}, today's is {VERSION}): "
             f"run 'cutline upgrade {where}' once, which keeps a copy"
         )
@@ -137,6 +138,8 @@ def upgrade_tables(db: Connection) -> int:
         had = db.version()
         if had is None:
             raise StoreError("there are no tables to upgrade")
+        if had > VERSION:
+            raise StoreError(f"its tables are version {had}, newer than what this cutline knows")
         for version in range(had, VERSION):
             db.script(MIGRATIONS[version].format(**db.types))
         if had < VERSION:
@@ -174,8 +177,8 @@ def _arm(row: Sequence[Any]) -> Arm:
 def _moving(arm: Arm) -> tuple[Any, ...]:
     return (
         arm.status, int(arm.closed), arm.asked, arm.flying, arm.told, arm.failed, arm.lost,
-        arm.late, arm.attached, arm.streak, arm.pulls, arm.total, arm.squares, pack(arm.kept),
-        arm.fed, pack(arm.proof), arm.priority,
+        arm.late, arm.returned, arm.attached, arm.streak, arm.tripped, arm.pulls, arm.total,
+        arm.squares, pack(arm.kept), arm.fed, pack(arm.proof), arm.priority,
     )  # fmt: skip
 
 
@@ -260,7 +263,7 @@ class SQLTransaction:
     place: Place
 
     def __init__(self, store: "SQLStore", name: str, move: str, write: bool) -> None:
-        self._store, self._settings, self._where = store, store.settings, store.where
+        self._store, self._settings, self._where = store, store.settings, store.shown
         self._name, self._move, self._write = name, move, write
         self._db: Connection
         self._arms: dict[int, Arm] = {}
@@ -475,6 +478,8 @@ class SQLStore:
     """
 
     where: str
+    shown: str
+    """``where`` without a password, for messages."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -510,7 +515,7 @@ class SQLStore:
     def delete(self, name: str) -> None:
         """See :class:`Store`."""
         with self.lock:
-            delete(self.db(), name, self.where)
+            delete(self.db(), name, self.shown)
 
     def compact(self) -> None:
         """See :class:`Store`."""

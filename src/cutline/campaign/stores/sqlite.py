@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 
 from cutline.campaign.errors import StoreError
+from cutline.campaign.stores import sql
 from cutline.campaign.stores.sql import SQLStore, make_tables, upgrade_tables
 
 OURS = 0x6375746C  # "cutl": what a file of ours says it is
@@ -32,7 +33,7 @@ class SQLiteStore(SQLStore):
     def __init__(self, path: str | os.PathLike[str], clock: Callable[[], float] = time.time):
         super().__init__()
         self.path = Path(path)
-        self.where = str(path)
+        self.where = self.shown = str(path)
         self._clock = clock
 
     def connect(self) -> "_File":
@@ -50,6 +51,8 @@ class SQLiteStore(SQLStore):
         file = _File(self.path, self._clock, make=False)
         try:
             version = file.version()
+            if version is not None and version >= sql.VERSION:
+                raise StoreError(f"{self.path} is version {version}: there is nothing to upgrade")
             copy = self.path.with_name(f"{self.path.name}.version-{version}")
             if not copy.exists():
                 made = copy.with_name(f"{copy.name}.{os.getpid()}")

@@ -1,15 +1,20 @@
 """One call for what a user has in hand: a result, stopping times, a verdict."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
-from cutline.core.verdict import Verdict
+from cutline.core.tally import Floats
+from cutline.core.verdict import ArmVerdict, Verdict
 from cutline.figures.draw.base import STYLES, new_figure, plain, style
 from cutline.figures.draw.curves import draw_error_curves, legend_of
 from cutline.figures.tables import error_curves, error_label
 from cutline.simulation.result import Result
 
 MOST_NAMES = 60  # arms whose names are written beside them
+NAME = 9.0  # points that a name takes up
 
 
 def plot(what: Result | Verdict, ax: Axes | None = None) -> Axes:
@@ -55,31 +60,129 @@ def _stops(result: Result, ax: Axes) -> Axes:
     return ax
 
 
+# How arms are drawn by what is proven of them: a colour, and a marker for those who see none.
+_PROVEN = {
+    "above": (STYLES[2][0], "o", "proven above"),
+    "below": (STYLES[1][0], "s", "proven below"),
+    "within precision": (STYLES[4][0], "D", "proven within precision"),
+    None: ("0.55", "o", "undecided"),
+}
+
+
 def _verdict(verdict: Verdict, ax: Axes | None) -> Axes:
-    arms = verdict.arms
-    ax = new_figure(6.4, 1.6 + 0.26 * min(len(arms), 100)).add_subplot() if ax is None else ax
-    tau, eps = verdict.problem.thresholds, verdict.problem.precisions
-    rows = np.arange(len(arms))
-    ax.barh(rows, 2 * eps, left=tau - eps, height=0.8, color=STYLES[1][0], alpha=0.15, lw=0)
-    ax.vlines(tau, rows - 0.4, rows + 0.4, color=STYLES[1][0], linewidth=1.2)
-    seen = np.array([arm.pulls > 0 for arm in arms])
-    means = np.array([arm.mean for arm in arms])
-    ends = np.array([[arm.low, arm.high] for arm in arms])
-    known = np.isfinite(ends).all(axis=1)
-    settled = np.array([arm.proven is not None for arm in arms])
-    kinds = ((settled, STYLES[2][0], "proven"), (~settled, "0.55", "undecided"))
-    for which, colour, label in kinds:
-        shown = which & known
-        ax.hlines(rows[shown], *ends[shown].T, color=colour, linewidth=1.4)
-        points = which & seen
-        if points.any():
-            ax.plot(means[points], rows[points], "o", color=colour, markersize=4, label=label)
-    if len(arms) <= MOST_NAMES:
-        ax.set_yticks(rows, [arm.arm for arm in arms])
+    """Arms in rows, the furthest above its bar at the top, never seen ones at the bottom."""
+    arms, tau, eps = _rows(verdict)
+    own = ax is None
+    if ax is None:
+        tall = 2.0 + 0.22 * len(arms) if len(arms) <= MOST_NAMES else 9.0
+        ax = new_figure(7.2, tall).add_subplot()
+    room = 72 * ax.get_window_extent().height / ax.figure.dpi  # in points
+    named = len(arms) * NAME <= room
+    rows = np.arange(len(arms), dtype=np.float64)
+    _bars(ax, rows, tau, eps)
+    size = _arms(ax, rows, arms)
+    if named:
+        ax.set_yticks(rows, [_name(arm) for arm in arms])
+    else:
+        ax.set_yticks([])
+        ax.set_ylabel(f"{len(arms):,} arms")
     ax.set_ylim(len(arms) - 0.4, -0.6)
+    if arms:
+        ax.set_xlim(*_span(arms, tau, eps))
     ax.set_xlabel("mean")
-    ax.legend(frameon=False, fontsize="small", loc="best")
-    level = f"{100 * verdict.confidence:.4g} %"
-    ax.set_title(f"{level} intervals, all arms at once and at all times", fontsize="medium")
+    _legend(ax, outside=own, bigger=4.5 / size)
+    ax.set_title(_title(verdict), fontsize="medium")
     plain(ax)
+    ax.grid(False, axis="y")
     return ax
+
+
+def _arms(ax: Axes, rows: Floats, arms: Sequence[ArmVerdict]) -> float:
+    """Means with their intervals; how large a marker is: where there are many, all is thin."""
+    ends, means = _ends(arms), np.array([arm.mean for arm in arms])
+    finite = np.isfinite(ends).all(axis=1)
+    hollow = np.array([arm.status == "suspended" and arm.pulls > 0 for arm in arms], dtype=bool)
+    room = min(1.0, 60 / max(len(arms), 1))
+    size = 1.5 + 3 * room
+    white: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.1}
+    for proven, (colour, marker, label) in _PROVEN.items():
+        which = np.array([arm.proven == proven for arm in arms], dtype=bool)
+        if not which.any():
+            continue
+        span, faint = which & finite, 0.3 + 0.45 * room
+        ax.hlines(rows[span], *ends[span].T, color=colour, linewidth=0.5 + room, alpha=faint)
+        full, empty = which & ~hollow, which & hollow
+        look: dict[str, Any] = {"linestyle": "", "marker": marker, "color": colour, "zorder": 4}
+        words = f"{label}, {which.sum():,}"
+        ax.plot(means[full], rows[full], **look, markersize=size, label=words)
+        ax.plot(means[empty], rows[empty], **look, **white, markersize=4 + room)
+    if hollow.any():  # one entry of the legend for all kinds
+        words = f"hollow: suspended, {hollow.sum():,}"
+        ax.plot([], [], "o", color="0.4", **white, markersize=size, label=words)
+    return size
+
+
+def _ends(arms: Sequence[ArmVerdict]) -> Floats:
+    """The intervals, one row an arm."""
+    return np.array([[arm.low, arm.high] for arm in arms], dtype=np.float64).reshape(-1, 2)
+
+
+def _rows(verdict: Verdict) -> tuple[list[ArmVerdict], Floats, Floats]:
+    """The arms to draw, in order, with their bars and precisions; retired ones are left out."""
+    bar, precision = verdict.problem.thresholds, verdict.problem.precisions
+    standing = [(arm, i) for i, arm in enumerate(verdict.arms) if arm.status != "retired"]
+    seen = [item for item in standing if item[0].pulls]
+    seen.sort(key=lambda item: (bar[item[1]] - item[0].mean, -item[0].low))
+    drawn = seen + [item for item in standing if not item[0].pulls]
+    places = [place for _, place in drawn]
+    return [arm for arm, _ in drawn], bar[places], precision[places]
+
+
+def _bars(ax: Axes, rows: Floats, tau: Floats, eps: Floats) -> None:
+    """The bar and its band: one line where it is the same for all, else a piece in every row."""
+    if len(set(zip(tau, eps, strict=True))) == 1:
+        ax.axvspan(tau[0] - eps[0], tau[0] + eps[0], color="0.9", lw=0, zorder=0)
+        ax.axvline(tau[0], color="0.2", linewidth=1.2, zorder=3, label=f"the bar, {tau[0]:g}")
+        return
+    ax.barh(rows, 2 * eps, left=tau - eps, height=1.0, color="0.9", lw=0, zorder=0)
+    ax.vlines(tau, rows - 0.5, rows + 0.5, color="0.2", linewidth=1.2, label="the arm's bar")
+
+
+def _span(arms: Sequence[ArmVerdict], tau: Floats, eps: Floats) -> tuple[float, float]:
+    """From where to where: all means and bars, and the intervals but for a few very long ones."""
+    inner = np.concatenate([tau - eps, tau + eps, [arm.mean for arm in arms if arm.pulls]])
+    left, right = float(inner.min()), float(inner.max())
+    ends = _ends(arms)
+    ends = ends[np.isfinite(ends).all(axis=1)]
+    if len(ends):
+        reach = 2 * (right - left) or np.inf  # as much again on either side
+        left = min(left, max(float(np.quantile(ends[:, 0], 0.1)), left - reach))
+        right = max(right, min(float(np.quantile(ends[:, 1], 0.9)), right + reach))
+    margin = 0.03 * (right - left) or 0.5
+    return left - margin, right + margin
+
+
+def _name(arm: ArmVerdict) -> str:
+    """What is written beside a row, shortened in the middle."""
+    name = arm.arm if len(arm.arm) <= 40 else f"{arm.arm[:22]}…{arm.arm[-17:]}"
+    said = ["never seen"] if not arm.pulls else []
+    said += ["suspended"] if arm.status == "suspended" else []
+    return f"{name} ({', '.join(said)})" if said else name
+
+
+def _title(verdict: Verdict) -> str:
+    if verdict.evidence is None:
+        return "means alone: nothing can be promised of such rewards"
+    level = f"{100 * verdict.confidence:.4g} %"
+    if verdict.broken is not None:
+        return f"{level} intervals, without a guarantee any more"
+    return f"{level} intervals, all arms at once and at all times"
+
+
+def _legend(ax: Axes, *, outside: bool, bigger: float) -> None:
+    look: dict[str, Any] = {"frameon": False, "fontsize": "small", "markerscale": bigger}
+    if outside:
+        handles, labels = ax.get_legend_handles_labels()
+        ax.figure.legend(handles, labels, loc="outside lower center", ncols=3, **look)
+    else:
+        ax.legend(loc="best", **look)

@@ -8,7 +8,7 @@ from cutline.rules.base import IndexRule, Rule
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.suite import Instance
 
-LIMIT = 16.0  # seconds for a rule on an instance, by the cost model
+LIMIT = 12.0  # seconds for a rule on an instance, by the cost model
 PATIENCE = {"apt": 1e9, "auto": 1e9, "bayes-ucb": 45.0}  # other limits
 
 # Made for one kind of reward; elsewhere they are asked for by name.

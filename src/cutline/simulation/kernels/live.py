@@ -7,7 +7,7 @@ import numpy as np
 
 from cutline.core.chance import DELAY, RULE, uniform
 from cutline.core.chance import chance as chance_of
-from cutline.rules.base import LATE, UNTOLD
+from cutline.rules.base import LATE, MANY, STUCK, UNTOLD
 from cutline.simulation.grounds import NULL, TOP_ABOVE, TOP_BELOW, Grounds
 from cutline.simulation.kernels.shared import add_reward, note_game, wrongness
 from cutline.simulation.parts import ARM, PULLS, TOTAL, Parts
@@ -106,7 +106,7 @@ def live_kernel(
                             if closed[i]:
                                 continue
                             if told[PULLS * K + i] < first_pulls:
-                                value = UNTOLD / (1.0 + asked[i])
+                                value = untold(asked[i], flying[i])
                             else:
                                 value = min(index(seen, K, i, asked_all, settings), LATE)
                             if value < lowest:
@@ -214,7 +214,7 @@ def live_kernel(
                     if closed[k]:
                         values[k] = np.inf
                     elif n < first_pulls:
-                        values[k] = UNTOLD / (1.0 + asked[k])
+                        values[k] = untold(asked[k], flying[k])
                     else:
                         values[k] = min(index(seen, K, k, asked_all, settings), LATE)
                     node = (leaves + k) // 2
@@ -241,6 +241,11 @@ def live_kernel(
                     finals[g, 2, arm] = told[squares_row * K + k] if squares_row > 0 else np.nan
 
     return kernel
+
+
+def untold(asked, flying):  # type: ignore[no-untyped-def]
+    """Where an arm stands that has not been told often enough to have an index."""
+    return UNTOLD / (1.0 + asked) if flying < MANY else STUCK * (1.0 + asked)
 
 
 def no_index(columns, width, i, step, settings):  # type: ignore[no-untyped-def]

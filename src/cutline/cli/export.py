@@ -1,0 +1,124 @@
+"""cutline export."""
+
+import contextlib
+import csv
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from cutline.cli.shared import writable
+from cutline.cli.store import by_name, in_store, stored_campaign
+
+Take = Callable[[list[dict[str, Any]]], None]
+
+FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+
+
+@click.command()
+@in_store
+@by_name
+@click.option(
+    "--what",
+    type=click.Choice(["pulls", "arms"]),
+    default="pulls",
+    show_default=True,
+    help="All pulls in the order asked for, or the arms with their counts and means.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "jsonl", "parquet"]),
+    help="[default: what the ending of --out says, else csv]",
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False), help="The file to write.  [default: the output]"
+)
+def export(where: str, name: str | None, what: str, form: str | None, out: str | None) -> None:
+    """Write all pulls of a campaign as CSV, JSON Lines or Parquet.
+
+    They are as they were at one moment, whatever workers do meanwhile. A reward is what was told;
+    late is one that came when its pull had been given up and could not count any more. asked and
+    settled are numbers of events, in the one order of all that happened. Parquet needs pyarrow.
+
+    \b
+    cutline export --store evals.db --name nightly > pulls.csv
+    cutline export --store evals.db --what arms --format jsonl
+    cutline export --store evals.db --out pulls.parquet
+    """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
+    with stored_campaign(where, name) as campaign:
+        from cutline.campaign import looking
+
+        chosen = form or FORMATS.get(Path(out or "").suffix.lower(), "csv")
+        writable(out)
+        if chosen == "parquet":
+            _see_that_there_is_pyarrow()
+            if out is None:
+                raise click.UsageError("Parquet is for a file: name one with --out")
+        pulls = what == "pulls"
+        columns = looking.PULL_COLUMNS if pulls else looking.ARM_COLUMNS
+        each = looking.each_pull if pulls else looking.each_arm
+        with _whole(out, binary=chosen == "parquet") as file, _WRITERS[chosen](file, columns) as w:
+            each(campaign, w)
+
+
+@contextlib.contextmanager
+def _whole(out: str | None, *, binary: bool) -> Iterator[IO[Any]]:
+    """The file to write to, which gets its name once it is whole; or the output."""
+    if out is None:
+        yield sys.stdout
+        return
+    path = Path(out)
+    special = path.exists() and not path.is_file()  # a pipe, a device
+    part = path if special else path.with_name(f".{path.name}.{os.getpid()}.part")
+    how: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
+    try:
+        with part.open("wb" if binary else "w", **how) as file:
+            yield file
+        if not special:
+            os.replace(part, path)
+    except BaseException:
+        if not special:
+            part.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def _csv(file: IO[str], columns: dict[str, type]) -> Iterator[Take]:
+    writer = csv.DictWriter(file, fieldnames=list(columns), lineterminator="\n")
+    writer.writeheader()
+    yield writer.writerows
+
+
+@contextlib.contextmanager
+def _json_lines(file: IO[str], columns: dict[str, type]) -> Iterator[Take]:
+    def take(rows: list[dict[str, Any]]) -> None:
+        file.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+
+    yield take
+
+
+@contextlib.contextmanager
+def _parquet(file: IO[bytes], columns: dict[str, type]) -> Iterator[Take]:
+    pa, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    schema = pa.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    with parquet.ParquetWriter(file, schema) as writer:
+        yield lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+
+
+_WRITERS: dict[str, Any] = {"csv": _csv, "jsonl": _json_lines, "parquet": _parquet}
+
+
+def _see_that_there_is_pyarrow() -> None:
+    try:
+        import_module("pyarrow.parquet")
+    except ImportError:
+        raise click.UsageError(
+            "Parquet needs pyarrow (pip install 'cutline[parquet]'); CSV and JSON Lines do not"
+        ) from None
