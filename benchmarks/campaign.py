@@ -12,8 +12,8 @@ pulls, so it could not be told late, twice, or by many workers.
 On disk every ask and every tell of a campaign is a transaction that is synced before it returns.
 Beside it: raw SQLite, one insert and one update of a row, each committed and synced; and Optuna,
 whose ask and tell are timed bare, without a parameter to choose, so it does less than is asked of
-us. A history is filled by playing it, in batches. Contenders with a short history begin each round
-on a new store. Fills, checkpoints and vacuums are as each store does them by itself.
+us. A history is made by playing it, in batches, in the file; the server gets the same rows.
+Contenders with a short history begin each round on a new store.
 """
 
 import argparse
@@ -364,17 +364,23 @@ def fill(address: str, pulls: int, arms: int) -> None:
     campaign.access.store.release()
 
 
-def filled(addresses: list[str], pulls: int) -> None:
-    """Long histories, all at the same time."""
-    start = time.perf_counter()
-    processes = [spawned.Process(target=fill, args=(address, pulls, ARMS)) for address in addresses]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join()
-    assert not any(process.exitcode for process in processes)
-    spent = time.perf_counter() - start
-    print(f"{pulls:,} pulls of history in {len(addresses)} stores: {spent:.0f} s\n")
+def copy_history(file: str, server: str) -> None:
+    """The campaign of a file on a server, row for row: to play it there would take minutes."""
+    import apsw
+    import psycopg
+
+    fill(server, 0, ARMS)  # makes the tables
+    source = apsw.Connection(file)
+    with psycopg.connect(server) as target:
+        for table in ("campaign", "arm", "pull", "event"):
+            columns = ", ".join(row[1] for row in source.execute(f"PRAGMA table_info({table})"))
+            target.execute(f"DELETE FROM cutline.{table}")
+            with target.cursor().copy(f"COPY cutline.{table} ({columns}) FROM STDIN") as copy:
+                for row in source.execute(f"SELECT {columns} FROM {table}"):
+                    copy.write_row(row)
+    source.close()
+    with psycopg.connect(server, autocommit=True) as target:
+        target.execute("VACUUM ANALYZE")  # as the server would do by itself a little later
 
 
 def campaign_jobs(
@@ -439,12 +445,16 @@ def show_stores(args: argparse.Namespace, rounds: int, aims: Aims) -> None:
             stores.append(("SQLite", places.file))
         if server is not None:
             stores.append(("PostgreSQL", places.database))
-        old = [new() for _, new in stores]
         print(f"stores in {folder} ({file_system(folder)})")
-        filled(old, long)
-        for (kind, new), address in zip(stores, old, strict=True):
+        start = time.perf_counter()
+        old = {"SQLite": places.played(places.file, long)}
+        if server is not None:
+            old["PostgreSQL"] = places.database()
+            copy_history(old["SQLite"], old["PostgreSQL"])
+        print(f"a history of {long:,} pulls: {time.perf_counter() - start:.0f} s\n", flush=True)
+        for kind, new in stores:
             for processes in (1, CROWD):
-                jobs = campaign_jobs(places, new, short, long, address)
+                jobs = campaign_jobs(places, new, short, long, old[kind])
                 if kind == "SQLite":
                     jobs[2:2] = others(places, processes)
                 found = speeds(jobs, processes, rounds, scale)

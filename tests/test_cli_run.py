@@ -704,6 +704,20 @@ def test_a_store_that_breaks_on_the_way_is_one_sentence(run, monkeypatch):
     assert ran.err.splitlines()[-1] == "cutline: the disk is full"
 
 
+@pytest.mark.parametrize("error", [RuntimeError("oh"), BrokenPipeError()])
+def test_what_nobody_thought_of_is_no_verdict(run, monkeypatch, error):
+    """Python ends with 1 on an error, and 1 says that an arm fails the bar."""
+
+    def broken(*_):
+        raise error
+
+    monkeypatch.setattr("cutline.cli.run._report", broken)
+    monkeypatch.setattr("os.dup2", lambda *_: None)
+    ran = run(f"--arms 0,1 {SURE} --store memory")
+    assert ran.code == 2
+    assert ("RuntimeError: oh" in ran.err) == (type(error) is RuntimeError)
+
+
 # The how-to.
 
 

@@ -28,7 +28,7 @@ from cutline.campaign import (
     audit,
     open_store,
 )
-from cutline.campaign.stores import sql, sqlite
+from cutline.campaign.stores import sql
 from cutline.campaign.stores.sqlite import SQLiteStore, refuse_network
 
 TABLES = ("campaign", "arm", "pull", "event")
@@ -664,8 +664,7 @@ def set_version(address, version):
 
 def set_today(monkeypatch, version):
     """Make cutline one of another version."""
-    for module in (sql, sqlite):
-        monkeypatch.setattr(module, "VERSION", version)
+    monkeypatch.setattr(sql, "VERSION", version)
 
 
 def test_a_store_of_a_newer_version(address):

@@ -108,7 +108,7 @@ def test_the_driver_is_killed_and_another_goes_on(address, tmp_path):
         sys.executable, str(Path(soak.__file__)), "--at", address, "--folder", str(tmp_path),
         "--workers", "4",
     ]  # fmt: skip
-    for seen in (50, 150, 250):
+    for seen in (50, 150):
         with subprocess.Popen([*command, "--minutes", "5"]) as driver:
             wait_for(lambda seen=seen: len(soak.acknowledged(tmp_path)) > seen)
             driver.kill()
@@ -122,17 +122,17 @@ def test_the_driver_is_killed_and_another_goes_on(address, tmp_path):
 
 
 def test_workers_outlive_the_server(server, database, nursery, tmp_path):
-    campaign = new(database, budget=1500, lease=5.0)
+    campaign = new(database, budget=600, lease=5.0)
     workers = [
         nursery.start("work", store=database, log=str(tmp_path / f"{i}.log"), seed=i, work=0.01)
         for i in range(8)
     ]
     for _ in range(3):
         spent = campaign.spent
-        wait_for(lambda spent=spent: campaign.spent > spent + 50)
+        wait_for(lambda spent=spent: campaign.spent > spent + 30)
         server.kill()
         server.start()
-    assert campaign.spent < 1500  # they were at work all the while
+    assert campaign.spent < 600  # they were at work all the while
     assert nursery.wait(*workers) == [0] * 8
     assert list(soak.find_faults(database, tmp_path)) == []
 

@@ -20,7 +20,7 @@ from importlib import import_module
 
 from cutline import Problem
 from cutline.campaign import Campaign, StoreError, StoreUnavailable, open_store
-from cutline.campaign.stores import sql, sqlite
+from cutline.campaign.stores import sql
 
 
 def trap(point, nth=1, number=signal.SIGKILL):
@@ -171,8 +171,7 @@ def move(options, log):
 
 def upgrade(options, log):
     """Bring a store to a version that is yet to come."""
-    sql.VERSION = sqlite.VERSION = options["version"]
-    sql.MIGRATIONS = {1: options["migration"]}
+    sql.VERSION, sql.MIGRATIONS = options["version"], {1: options["migration"]}
     log("upgrade", str(open_store(options["store"]).upgrade()))
 
 
@@ -257,8 +256,9 @@ def main():
     if len(sys.argv) > 1:
         run(json.loads(sys.argv[1]))
         return
-    with contextlib.suppress(StoreError):  # imported once, before the forks, if psycopg is here
-        import_module("cutline.campaign.stores.postgres")
+    for store in ("sqlite", "postgres"):  # imported once, before the forks
+        with contextlib.suppress(StoreError):  # no psycopg here
+            import_module(f"cutline.campaign.stores.{store}")
     nursery = Nursery()
     print(json.dumps("ready"), flush=True)
     try:

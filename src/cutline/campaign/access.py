@@ -64,27 +64,29 @@ class Access:
         again: bool = True,
     ) -> Answer:
         """One move in one transaction; ``again``: once more where the store does not answer."""
-
-        def once() -> Answer:
-            with self.store.begin(self.name, move, write=write) as t:
-                terms = self.terms(t.head.settings)
-                t.place = terms.place
-                return what(t, terms)
-
-        return self.retry(once) if again else once()
+        patience = None
+        while True:
+            try:
+                with self.store.begin(self.name, move, write=write) as t:
+                    terms = self.terms(t.head.settings)
+                    t.place = terms.place
+                    return what(t, terms)
+            except StoreUnavailable:
+                if not again:
+                    raise
+                patience = patience or _Patience()
+                if not patience.wait():
+                    raise
 
     def retry(self, what: Callable[[], Answer]) -> Answer:
         """Try for a while. A tell that was kept is known again; a lost ask comes back by lease."""
-        until = time.monotonic() + RETRY
-        pause = 0.05
+        patience = _Patience()
         while True:
             try:
                 return what()
             except StoreUnavailable:
-                if time.monotonic() > until:
+                if not patience.wait():
                     raise
-                time.sleep(pause)
-                pause = min(2.0 * pause, 2.0)
 
     def renumber(self, t: Transaction) -> None:
         """The rule's numbers anew, where it goes by the budget or by how many arms there are."""
@@ -100,3 +102,18 @@ class Access:
         t.place = self.terms(t.head.settings).place
         for arm in arms:
             t.touch(arm)
+
+
+class _Patience:
+    """Longer and longer pauses, for a while."""
+
+    def __init__(self) -> None:
+        self._until, self._pause = time.monotonic() + RETRY, 0.05
+
+    def wait(self) -> bool:
+        """Pause once more; False where it has been long enough."""
+        if time.monotonic() > self._until:
+            return False
+        time.sleep(self._pause)
+        self._pause = min(2.0 * self._pause, 2.0)
+        return True

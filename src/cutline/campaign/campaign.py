@@ -24,7 +24,7 @@ from cutline.campaign.moves import Report
 from cutline.campaign.records import CLOSED, PAUSED, RUNNING, Arm, Head
 from cutline.campaign.stores import Store, Transaction, open_store
 from cutline.campaign.terms import Terms, problem_of
-from cutline.core.chance import REWARD, chance, seed_key, uniform
+from cutline.core.chance import REWARD, chance, uniform
 from cutline.core.problem import Problem
 from cutline.core.tally import Tallies, Tally
 from cutline.core.verdict import Counts, Verdict, verdict_of
@@ -131,8 +131,10 @@ class Campaign:
         head = Head(0, self.name, time.time(), settings, budget)
         head.arms = head.unsettled = len(arms)
         terms = self.access.terms(settings)
+        same: dict[float | None, float | None] = {}  # most stand alike: one number for them all
         for arm in arms:
-            arm.priority = terms.place(arm, 0)
+            place = terms.place(arm, 0)
+            arm.priority = same.setdefault(place, place)
         if not self.access.retry(lambda: self.access.store.create(head, arms)):
             self._compare(head, arms)
 
@@ -183,9 +185,9 @@ class Campaign:
             given, why, until = moves.ask(t, terms, n or 1, held)
             if not given:
                 return Pulls.none(why, until)
-            keys = seed_key(terms.seed)
+            key0, key1 = terms.keys
             pulls = [
-                Pull(p.id, arm.name, p.nth, p.cost, p.expires or 0.0, (*keys, arm.number))
+                Pull(p.id, arm.name, p.nth, p.cost, p.expires or 0.0, (key0, key1, arm.number))
                 for p, arm in given
             ]
             return pulls[0] if n is None else Pulls(pulls)
@@ -206,7 +208,8 @@ class Campaign:
         that was given up and cannot count any more. ``cost`` is what it cost in the end, no more
         than was reserved; ``note`` a short text that leads back to the trial.
         """
-        return self.tell_many([(pull, reward)], costs=[cost], notes=[note])[0]
+        reports = [Report(_handle(pull), _value(reward), cost, _note(note))]
+        return self.access.do("tell", lambda t, terms: moves.report(t, terms, reports))[0]
 
     def tell_many(
         self,

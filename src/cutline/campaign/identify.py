@@ -301,7 +301,7 @@ class _Play:
                 failures.append((pull, outcome.failed))
             else:
                 try:
-                    rewards.append((pull, self.terms.check(outcome.value, None)[0]))
+                    rewards.append((pull, self.terms.check(outcome.value)))
                 except Exception as error:  # whatever it is, it is no number
                     failures.append((pull, self._no_reward(pull, error)))
         if rewards:

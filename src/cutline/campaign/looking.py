@@ -234,7 +234,7 @@ def _count_again(terms: Terms, arms: Sequence[Arm], comings: Sequence[_Coming]) 
         arm, line = arms[pull.arm], early[pull.arm]
         value = None
         if coming.reward is not None:
-            value = terms.counted(coming.reward, arm.level) - terms.origin(arm)
+            value = terms.reward(arm, coming.reward)
             terms.learn(arm, value, told)
             told += 1
         turns = []

@@ -6,8 +6,7 @@ checks all it was given before it changes anything.
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from cutline.campaign.errors import CampaignClosed, ConflictingTell, UnknownPull
 from cutline.campaign.records import (
@@ -36,8 +35,7 @@ WAIT, DONE = "wait", "done"  # why an ask comes back empty, beside "paused"
 COUNTED, AGAIN, TOO_LATE = "counted", "again", "late"  # what became of a tell
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What is told of a pull: a value, or that it failed (``value`` is None)."""
 
     pull: str
@@ -55,9 +53,14 @@ def ask(
     reclaim(t, terms)
     if head.state == PAUSED:
         return [], PAUSED, None
-    given = []
-    for arm in _line(t, terms, n):
-        given.append((_hand_out(t, head, arm, t.now + lease), arm))
+    expires = t.now + lease
+    if n == 1 and not terms.rule.clocked:
+        given = []
+        for arm in t.first(1, head.left):
+            given.append((_hand_out(t, head, arm, expires), arm))
+            t.touch(arm)
+    else:
+        given = [(_hand_out(t, head, arm, expires), arm) for arm in _line(t, terms, n)]
     if given:
         return given, "", None
     if head.unsettled and head.flying:
@@ -72,25 +75,23 @@ def _line(t: Transaction, terms: Terms, n: int) -> Any:
         yield from _clocked_line(t, terms, n)
         return
     first = t.first(n, head.left)
-    if n == 1 or not first:
-        for arm in first:
-            yield arm
-            t.touch(arm)
+    if not first:
         return
     heap = [(arm.priority, arm.tie, arm.number, arm) for arm in first]
     last = heap[-1][:2]
     more = len(first) == n  # there may be arms behind the last that was looked at
     left = n
+    place_of = terms.place
     while left and heap:
         place, tie, number, arm = heap[0]
-        if head.left is not None and arm.cost > head.left:
+        if head.budget is not None and arm.cost > head.budget - head.spent - head.reserved:
             heapq.heappop(heap)
             continue
         if more and (place, tie) > last:
             break  # one that was not looked at may stand before it: the next ask knows
         yield arm
         left -= 1
-        arm.priority = terms.place(arm, head.told + head.flying)
+        arm.priority = place_of(arm, head.told + head.flying)
         t.placed(arm)
         heapq.heapreplace(heap, (arm.priority, tie, number, arm))
 
@@ -110,8 +111,9 @@ def _clocked_line(t: Transaction, terms: Terms, n: int) -> Any:
 
 
 def _hand_out(t: Transaction, head: Head, arm: Arm, expires: float) -> PullRow:
+    head.events += 1
     pull = PullRow(
-        head.pulls, t.token(), arm.number, arm.asked + arm.attached, arm.cost, head.tick()
+        head.pulls, t.token(), arm.number, arm.asked + arm.attached, arm.cost, head.events
     )
     pull.expires = expires
     head.pulls += 1
@@ -164,8 +166,7 @@ def _land(head: Head, arm: Arm, pull: PullRow, state: int) -> None:
 
 
 def _count(head: Head, terms: Terms, arm: Arm, raw: float) -> None:
-    reward = terms.counted(raw, arm.level) - terms.origin(arm)
-    terms.learn(arm, reward, head.told)
+    terms.learn(arm, terms.reward(arm, raw), head.told)
     head.told += 1
 
 
@@ -178,20 +179,21 @@ def report(t: Transaction, terms: Terms, reports: Sequence[Report]) -> list[str]
         value = None
         if each.value is not None:
             try:
-                value, _ = terms.check(each.value, None)
+                value = terms.check(each.value)
             except ValueError as error:
                 raise ValueError(f"pull {each.pull}: {error}") from None
-        _check_cost(each, t.arm(pull.arm))
-        known = checked.get(pull.seq, _said(pull))
-        if pull.seq in checked or pull.state in (TOLD, FAILED, LATE):
-            if known != value and not (value is None and pull.state == LATE):
-                raise ConflictingTell(
-                    f"pull {each.pull} of arm {t.arm(pull.arm).name!r} was reported "
-                    f"{_words(known)} before, and is now reported {_words(value)}: "
-                    "each pull counts once"
-                )
-        else:
+        if each.cost is not None:
+            _check_cost(each.cost, t.arm(pull.arm))
+        if pull.seq not in checked and pull.state in (ASKED, LOST, RETURNED):
             checked[pull.seq] = value
+            continue
+        known = checked.get(pull.seq, _said(pull))
+        if known != value and not (value is None and pull.state == LATE):
+            raise ConflictingTell(
+                f"pull {each.pull} of arm {t.arm(pull.arm).name!r} was reported "
+                f"{_words(known)} before, and is now reported {_words(value)}: "
+                "each pull counts once"
+            )
     return [
         _take(t, terms, pull, checked.get(pull.seq), each)
         for each, pull in zip(reports, pulls, strict=True)
@@ -209,14 +211,11 @@ def _words(value: float | None) -> str:
     return "failed" if value is None else f"as {value:g}"
 
 
-def _check_cost(each: Report, arm: Arm) -> None:
-    if each.cost is None:
-        return
-    whole = isinstance(each.cost, int) and not isinstance(each.cost, bool)
-    if not whole or not 0 <= each.cost <= arm.cost:
+def _check_cost(cost: object, arm: Arm) -> None:
+    if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= arm.cost:
         raise ValueError(
             f"the cost of a pull of arm {arm.name!r} is a whole number from 0 to {arm.cost}, what "
-            f"was reserved for it, got {each.cost!r}"
+            f"was reserved for it, got {cost!r}"
         )
 
 
@@ -237,7 +236,8 @@ def _tell(t: Transaction, terms: Terms, pull: PullRow, value: float, each: Repor
     _land(head, arm, pull, TOLD)
     arm.told += 1
     _enter(t, terms, arm, pull, value, each)
-    _in_turn(t, terms, arm, pull)
+    if terms.eager:
+        _in_turn(t, terms, arm, pull)
     t.touch(arm)
 
 
@@ -321,7 +321,7 @@ def attach(
     """Results made elsewhere: they count in mean and choice, never in the budget."""
     head = t.head
     refuse_closed(head)
-    raws = [terms.check(value, None)[0] for value in values]
+    raws = [terms.check(value) for value in values]
     state = ATTACHED if weighs else ATTACHED_UNWEIGHED
     for raw in raws:
         number = head.tick()
@@ -442,7 +442,7 @@ def _pass(terms: Terms, arm: Arm, pull: PullRow) -> None:
 def _feed(terms: Terms, arm: Arm, raw: float) -> None:
     ledger = terms.ledger(arm)
     if ledger is not None:
-        ledger.feed(terms.counted(raw, arm.level) - terms.origin(arm))
+        ledger.feed(terms.reward(arm, raw))
         arm.proof = ledger.numbers
 
 
@@ -463,15 +463,19 @@ def _find(t: Transaction, ids: Sequence[str]) -> list[PullRow]:
     """The pulls with these handles."""
     numbers = []
     for handle in ids:
-        text, _, token = handle.partition("-") if isinstance(handle, str) else ("", "", "")
-        if not (text.isdecimal() and len(token) == 16):
-            raise UnknownPull(f"{handle!r} is no pull of campaign {t.head.name!r}")
+        text = handle.partition("-")[0] if isinstance(handle, str) else ""
+        if not (text.isdecimal() and len(text) < 19):  # a number that every store can keep
+            raise _unknown(t, handle)
         numbers.append(int(text))
     found = t.pulls(numbers)
     rows = []
     for handle, number in zip(ids, numbers, strict=True):
         pull = found.get(number)
-        if pull is None or pull.id != handle or pull.state in (ATTACHED, ATTACHED_UNWEIGHED):
-            raise UnknownPull(f"{handle!r} is no pull of campaign {t.head.name!r}")
+        if pull is None or pull.id != handle or pull.state >= ATTACHED:
+            raise _unknown(t, handle)
         rows.append(pull)
     return rows
+
+
+def _unknown(t: Transaction, handle: object) -> UnknownPull:
+    return UnknownPull(f"{handle!r} is no pull of campaign {t.head.name!r}")

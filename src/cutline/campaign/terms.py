@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from cutline.campaign.records import OPEN, Arm
+from cutline.core.chance import seed_key
 from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
@@ -69,23 +70,34 @@ class Terms:
 
     # What counts.
 
-    def check(self, value: object, level: float | None) -> tuple[float, float]:
-        """A told value as a float, and the reward it counts for, from the sums' origin on.
-
-        A ValueError says why a value cannot be one.
-        """
-        if isinstance(value, str | bytes) or not hasattr(value, "__float__"):
+    def check(self, value: object) -> float:
+        """A told value as a float; a ValueError says why it cannot be one."""
+        plain = type(value) is float or type(value) is int
+        if not plain and (isinstance(value, str | bytes) or not hasattr(value, "__float__")):
             raise ValueError(f"a reward must be a number, got {value!r}")
-        raw = self.measured.check(value)  # type: ignore[arg-type]  # float() takes it
-        return raw, self.counted(raw, level)
+        return self.measured.check(value)  # type: ignore[arg-type]  # float() takes it
 
-    def counted(self, raw: float, level: float | None) -> float:
-        """The reward that a value counts for: itself, or whether it is above the arm's level."""
-        return raw if level is None else float(raw > level)
+    def reward(self, arm: Arm, raw: float) -> float:
+        """What a value counts for, from the origin on: itself, or whether it is above the level."""
+        counted = raw if arm.level is None else float(raw > arm.level)
+        return counted - (arm.threshold if self._from_threshold else self._low)
 
     def origin(self, arm: Arm) -> float:
         """Where the arm's sums are counted from."""
-        return self.rewards.origin(arm.threshold)
+        return arm.threshold if self._from_threshold else self._low
+
+    @cached_property
+    def _from_threshold(self) -> bool:
+        return self.rewards.origin(0.0) != self.rewards.origin(1.0)
+
+    @cached_property
+    def _low(self) -> float:
+        return self.rewards.origin(0.0)
+
+    @cached_property
+    def keys(self) -> tuple[int, int]:
+        """The two key words of the seed."""
+        return seed_key(self.seed)
 
     # Where an arm stands.
 
@@ -95,6 +107,15 @@ class Terms:
 
         A pull in flight counts as one that returned its arm's mean, as in the simulator.
         """
+        if type(self.rule).learn is None:
+            together = "        n += arm.flying\n        s = whole * n / seen\n"
+        else:
+            together = (
+                "        for _ in range(arm.flying):\n"
+                f"            {self._learned}\n"
+                "            n += 1.0\n"
+                "            s = whole * n / seen\n"
+            )
         return self._write(
             "def part(arm, step):\n"
             "    n = float(arm.pulls)\n"
@@ -106,10 +127,7 @@ class Terms:
             f"{self._read_arm}"
             "    if arm.flying:\n"
             "        seen, whole, reward = n, s, s / n\n"
-            "        for _ in range(arm.flying):\n"
-            f"            {self._learned}\n"
-            "            n += 1.0\n"
-            "            s = whole * n / seen\n"
+            f"{together}"
             "        q *= n / seen\n"
             f"    value = formula({self._arguments(self.rule.body)})\n"
             "    return value if value < late else late\n"  # not a number: never first
@@ -148,8 +166,7 @@ class Terms:
 
     @property
     def _read_arm(self) -> str:
-        low = self.rewards.origin(0.0)
-        tau = "0.0" if self.rewards.origin(1.0) == 1.0 else f"arm.threshold - {low!r}"
+        tau = "0.0" if self._from_threshold else f"arm.threshold - {self._low!r}"
         eps = "arm.precision" if self.rule.precision is None else repr(self.rule.precision)
         return f"    s, q, k, tau, eps = arm.total, arm.squares, arm.kept, {tau}, {eps}\n"
 
@@ -202,7 +219,7 @@ class Terms:
         """Whether the noise of gaussian rewards is known, arm by arm."""
         return self.rewards.sd is not None
 
-    @property
+    @cached_property
     def eager(self) -> bool:
         """Whether evidence is weighed at every tell, since the campaign stops by it."""
         return self.confidence is not None

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 import threading
+import traceback
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -159,12 +160,19 @@ def run(command: tuple[str, ...], **flags: Any) -> None:
     """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
     from cutline.campaign.errors import CampaignError
 
-    with one_sentence():
-        try:
-            code = _run(command, flags)
-        except CampaignError as error:
-            where = flags["store"]  # which may hold a password
-            raise ValueError(str(error).replace(where, shown(where))) from error
+    try:
+        with one_sentence():
+            try:
+                code = _run(command, flags)
+            except CampaignError as error:
+                where = flags["store"]  # which may hold a password
+                raise ValueError(str(error).replace(where, shown(where))) from error
+    except click.ClickException:
+        raise
+    except (Exception, SystemExit):  # Python would end with 1, which says that an arm fails
+        if sys.exc_info()[0] is not SystemExit:
+            traceback.print_exc()
+        code = ERROR
     sys.exit(code)
 
 

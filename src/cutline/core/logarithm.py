@@ -1,10 +1,14 @@
 """The natural logarithm, in + - * / alone.
 
 No branches and no library calls: compiled, a formula that uses it runs for many games at once, and
-gives the same digits on every machine.
+gives the same digits on every machine. In plain Python it is slow, and a live game asks for the
+same few numbers again and again, so those are kept; compiling leaves that out.
 """
 
+from functools import lru_cache
 
+
+@lru_cache(maxsize=2**14, typed=True)
 def log_unit(x: float) -> float:
     """The natural logarithm of x, for 2**-64 <= x <= 1.
 

@@ -27,10 +27,10 @@ def per_arm(name: str, value: PerArm, arms: int) -> tuple[float, ...]:
             f"{name} must be one number or one per arm: there are {arms} arms and "
             f"{numbers.size} numbers"
         )
-    for number in numbers:
-        if not math.isfinite(number):
-            raise ValueError(f"{name} must be a finite number, got {float(number)!r}")
-    return tuple(float(x) for x in np.broadcast_to(numbers, (arms,)))
+    for number in numbers[~np.isfinite(numbers)][:1].tolist():
+        raise ValueError(f"{name} must be a finite number, got {number!r}")
+    values = tuple(numbers.tolist())
+    return values if len(values) == arms else values * arms  # one number is kept once
 
 
 @dataclass(frozen=True, init=False)

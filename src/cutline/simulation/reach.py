@@ -6,6 +6,7 @@ what must be compiled along with a function, and what its fingerprint must hold.
 
 import dis
 import enum
+import functools
 import hashlib
 import sys
 import types
@@ -23,8 +24,14 @@ Path = tuple[str, ...]  # a global name, and the names behind it where it is a m
 _COMPILED_BY_NUMBA = ("math", "cmath", "numpy", "numba", "builtins", "operator")
 
 
+def uncached(value: Any) -> Any:
+    """The function behind an ``lru_cache``, which gives the same; anything else is itself."""
+    return value.__wrapped__ if isinstance(value, functools._lru_cache_wrapper) else value
+
+
 def is_plain(value: Any) -> bool:
     """Whether a value is a function of somebody's own, to be compiled along."""
+    value = uncached(value)
     if not isinstance(value, types.FunctionType):
         return False
     return (value.__module__ or "").split(".")[0] not in _COMPILED_BY_NUMBA
@@ -72,6 +79,7 @@ def _digest_into(state: Any, value: Any, seen: dict[int, int]) -> None:
         state.update(repr(things).encode())
 
     if is_plain(value):
+        value = uncached(value)
         if id(value) in seen:
             note("again", seen[id(value)])
             return

@@ -2,10 +2,12 @@
 
 import heapq
 import os
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from types import TracebackType
 
 from cutline.campaign.errors import UnknownCampaign
@@ -74,7 +76,7 @@ class _Game:
         self._clock = clock
         self._arms = list(arms)
         self._numbers: dict[str, int] | None = None
-        self._fresh = sorted(range(len(arms)), key=lambda i: arms[i].tie, reverse=True)
+        self._fresh = sorted(arms, key=attrgetter("tie"), reverse=True)
         self._line: list[tuple[float, float, int]] = []
         self._lined = bytearray(len(arms))  # 1 for arms that have left ``fresh``
         self._moved: set[int] = set()
@@ -82,7 +84,7 @@ class _Game:
         self._leases: list[tuple[float, int]] = []
         self._events: list[Event] = []
         self._dear = max((arm.cost for arm in arms), default=1)
-        self._random = b""
+        self._tokens: Iterator[int] = iter(())
 
     def __enter__(self) -> "_Game":
         self._lock.acquire()
@@ -101,10 +103,10 @@ class _Game:
         return self._clock()
 
     def token(self) -> int:
-        if not self._random:
-            self._random = os.urandom(4096)
-        token, self._random = self._random[:8], self._random[8:]
-        return int.from_bytes(token, "little") >> 1
+        for token in self._tokens:
+            return token >> 1
+        self._tokens = iter(struct.unpack("<512Q", os.urandom(4096)))
+        return next(self._tokens) >> 1
 
     def first(self, n: int, left: int | None) -> list[Arm]:
         if left is not None and left < self._dear:
@@ -116,12 +118,12 @@ class _Game:
         return both[:n]
 
     def _from_fresh(self, n: int) -> list[Arm]:
-        fresh, arms = self._fresh, self._arms
+        fresh = self._fresh
         found: list[Arm] = []
         place = len(fresh)
         while place and len(found) < n:
             place -= 1
-            arm = arms[fresh[place]]
+            arm = fresh[place]
             if self._lined[arm.number]:
                 del fresh[place]
             else:
@@ -148,13 +150,18 @@ class _Game:
 
     def _line_up(self) -> None:
         step = self.head.told + self.head.flying
+        line = self._line
         for number in self._moved:
             arm = self._arms[number]
             place = self.place(arm, step)
             arm.priority = place
             self._lined[number] = 1
-            if place is not None:
-                heapq.heappush(self._line, (place, arm.tie, number))
+            if place is None:
+                continue
+            if line and line[0][2] == number:  # its old entry is on top: one step, not two
+                heapq.heapreplace(line, (place, arm.tie, number))
+            else:
+                heapq.heappush(line, (place, arm.tie, number))
         self._moved.clear()
         if len(self._line) > 64 + 4 * len(self._arms):
             self._line = list({entry for entry in self._line if self._stands(entry)})

@@ -6,6 +6,7 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from operator import attrgetter
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -22,6 +23,7 @@ PULL = tuple(f.name for f in fields(PullRow))
 _COLUMN = {"precision": "precision_"}
 
 _COUNTERS = HEAD[3:]  # settings and all after it
+_counters = attrgetter(*_COUNTERS[1:])
 _FIXED_ARM = ("number", "name", "threshold", "precision", "level", "sd", "cost", "tie")
 _MOVING_ARM = tuple(name for name in ARM if name not in _FIXED_ARM)
 _MOVING_PULL = ("cost", "state", "reward", "late", "settled", "expires", "note")
@@ -155,23 +157,27 @@ def upgrade_tables(db: Connection) -> int:
 
 def pack(numbers: Sequence[float] | None) -> bytes | None:
     """Floats as bytes, exactly."""
-    return None if numbers is None else struct.pack(f"<{len(numbers)}d", *numbers)
+    if not numbers:
+        return None if numbers is None else b""
+    return struct.pack(f"<{len(numbers)}d", *numbers)
 
 
 def unpack(data: bytes | None) -> tuple[float, ...] | None:
     """The other way round."""
-    return None if data is None else struct.unpack(f"<{len(data) // 8}d", data)
+    if not data:
+        return None if data is None else ()
+    return struct.unpack(f"<{len(data) // 8}d", data)
 
 
 _KEPT, _PROOF, _CLOSED = ARM.index("kept"), ARM.index("proof"), ARM.index("closed")
 
 
 def _arm(row: Sequence[Any]) -> Arm:
-    values = list(row)
-    values[_KEPT] = unpack(values[_KEPT])
-    values[_PROOF] = unpack(values[_PROOF])
-    values[_CLOSED] = bool(values[_CLOSED])
-    return Arm(*values)
+    arm = Arm(*row)
+    arm.kept = unpack(row[_KEPT]) or ()
+    arm.proof = unpack(row[_PROOF])
+    arm.closed = bool(row[_CLOSED])
+    return arm
 
 
 def _moving(arm: Arm) -> tuple[Any, ...]:
@@ -213,7 +219,7 @@ class Settings:
     def values(self, head: Head) -> tuple[Any, ...]:
         """A campaign's settings and counters, as they are written."""
         text = self._text.get(id(head.settings)) or json.dumps(head.settings)
-        return (text, *(getattr(head, name) for name in _COUNTERS[1:]))
+        return (text, *_counters(head))
 
 
 def create(db: Connection, head: Head, arms: Sequence[Arm]) -> bool:
@@ -273,7 +279,7 @@ class SQLTransaction:
         self._changed: dict[int, PullRow] = {}
         self._new: list[PullRow] = []
         self._events: list[Event] = []
-        self._random = b""
+        self._tokens: Iterator[int] = iter(())
 
     def __enter__(self) -> "SQLTransaction":
         self._store.lock.acquire()
@@ -353,15 +359,17 @@ class SQLTransaction:
         return self._db.clock()
 
     def token(self) -> int:
-        if not self._random:
-            self._random = os.urandom(1024)
-        token, self._random = self._random[:8], self._random[8:]
-        return int.from_bytes(token, "little") >> 1
+        for token in self._tokens:
+            return token >> 1
+        self._tokens = iter(struct.unpack("<8Q", os.urandom(64)))
+        return next(self._tokens) >> 1
 
     def _one(self, row: Sequence[Any]) -> Arm:
         """The record of a row: the same one each time."""
-        number = row[0]
-        return self._arms.get(number) or self._arms.setdefault(number, _arm(row))
+        arm = self._arms.get(row[0])
+        if arm is None:
+            arm = self._arms[row[0]] = _arm(row)
+        return arm
 
     def first(self, n: int, left: int | None) -> list[Arm]:
         if self._moved or self._saved:
@@ -408,7 +416,10 @@ class SQLTransaction:
         self._arms |= {arm.number: arm for arm in arms}
 
     def _row(self, row: Sequence[Any]) -> PullRow:
-        return self._pulls.get(row[0]) or self._pulls.setdefault(row[0], PullRow(*row))
+        pull = self._pulls.get(row[0])
+        if pull is None:
+            pull = self._pulls[row[0]] = PullRow(*row)
+        return pull
 
     def pulls(self, numbers: Sequence[int]) -> Mapping[int, PullRow]:
         for some in chunks(sorted(set(numbers) - self._pulls.keys()), MANY):

@@ -1,10 +1,9 @@
 """Campaigns in one SQLite file, shared by any number of processes on one machine."""
 
-import contextlib
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +85,16 @@ class _File:
             if not path.parent.is_dir():
                 raise StoreError(f"there is no folder {path.parent} to make {path.name} in")
         self._read_only = path.exists() and not os.access(path, os.W_OK)
-        with self._errors():
+        try:
             self._db = self._open()
             self._db.set_busy_timeout(int(1000 * PATIENCE))
             if not self._read_only:
                 self._patiently("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA cache_size = -65536")
+        except apsw.Error as error:
+            self._explain(error)
+            raise
 
     def _open(self) -> apsw.Connection:
         if not self._read_only:
@@ -117,50 +119,51 @@ class _File:
                     raise
                 time.sleep(random.uniform(0.001, 0.02))
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        """What SQLite says, as one sentence that says what to do."""
-        try:
-            yield
-        except apsw.NotADBError:
+    def _explain(self, error: apsw.Error) -> None:
+        """Raise what SQLite says as one sentence that says what to do, where we have one."""
+        if isinstance(error, apsw.NotADBError):
             raise StoreError(f"{self._path} is not a store of cutline, nor any database") from None
-        except apsw.ReadOnlyError:
+        if isinstance(error, apsw.ReadOnlyError):
             raise StoreError(f"{self._path} cannot be written to: nothing was changed") from None
-        except (apsw.FullError, apsw.IOError) as error:
+        if isinstance(error, apsw.FullError | apsw.IOError):
             raise StoreError(
                 f"{self._path} could not be written ({error}): nothing was changed; is the disk "
                 "full?"
             ) from error
-        except apsw.CantOpenError as error:
+        if isinstance(error, apsw.CantOpenError):
             raise StoreError(f"{self._path} cannot be opened: {error}") from error
-        except apsw.BusyError:
+        if isinstance(error, apsw.BusyError):
             raise StoreError(
                 f"{self._path} was held by another process for {PATIENCE:g} seconds"
             ) from None
-        except apsw.CorruptError as error:
+        if isinstance(error, apsw.CorruptError):
             raise StoreError(f"{self._path} is damaged: {error}") from error
 
     def begin(self, *, write: bool) -> None:
         if write and self._read_only:
             raise StoreError(f"{self._path} cannot be written to: nothing was changed")
-        with self._errors():
-            self._db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+        self.rows("BEGIN IMMEDIATE" if write else "BEGIN")
 
     def commit(self) -> None:
-        with self._errors():
-            self._db.execute("COMMIT")
+        self.rows("COMMIT")
 
     def rollback(self) -> None:
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._errors():
-            return self._db.execute(sql, tuple(values)).fetchall()
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except apsw.Error as error:
+            self._explain(error)
+            raise
 
     def many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
-        with self._errors():
+        try:
             self._db.executemany(sql, values)
+        except apsw.Error as error:
+            self._explain(error)
+            raise
 
     def script(self, sql: str) -> None:
         self.rows(sql)
@@ -172,14 +175,13 @@ class _File:
         """Beginning has locked the file."""
 
     def version(self) -> int | None:
-        with self._errors():
-            if self.rows("PRAGMA application_id")[0][0] == OURS:
-                return int(self.rows("PRAGMA user_version")[0][0])
-            if self.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
-                raise StoreError(f"{self._path} is a database of something else than cutline")
-            if self._read_only:
-                raise StoreError(f"{self._path} is empty and cannot be written to")
-            return None
+        if self.rows("PRAGMA application_id")[0][0] == OURS:
+            return int(self.rows("PRAGMA user_version")[0][0])
+        if self.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
+            raise StoreError(f"{self._path} is a database of something else than cutline")
+        if self._read_only:
+            raise StoreError(f"{self._path} is empty and cannot be written to")
+        return None
 
     def set_version(self, version: int) -> None:
         self.rows(f"PRAGMA application_id = {OURS}")
