@@ -32,6 +32,7 @@ from cutline.rules import Rule, parse_rule
 
 LEASE = 900.0  # seconds that a pull may take before it is given up, unless there are heartbeats
 PATIENCE = 5  # failed or lost pulls in a row after which an arm is suspended
+AGREED = ("rewards", "rule", "budget", "confidence", "lost", "seed", "declared", "unit")
 PENDING = 2_000  # pulls that a look weighs without writing down what came of it
 
 
@@ -84,7 +85,9 @@ class Campaign:
     learned, which is honest only if that has nothing to do with the reward; or a reward. ``cost``
     is what one pull costs, a whole number of units, one for all or by arm. ``declared`` is how many
     arms there may be, where some are to be added later. ``lease`` is how many seconds a pull may
-    take, ``patience`` after how many failed or lost pulls in a row an arm is suspended.
+    take, ``patience`` after how many failed or lost pulls in a row an arm is suspended. ``about``
+    is what else a reward depends on, such as a command line, as plain values: it is kept, and must
+    be the same when the campaign is taken up again.
 
     >>> problem = Problem(arms=["a", "b"], threshold=0.5, rewards="binary")
     >>> campaign = Campaign(problem, budget=20)
@@ -111,6 +114,7 @@ class Campaign:
         declared: int | None = None,
         lease: float = LEASE,
         patience: int = PATIENCE,
+        about: Mapping[str, object] | None = None,
     ) -> None:
         given = parse_rule(rule) if isinstance(rule, str) else rule
         settings = settings_of(
@@ -126,7 +130,7 @@ class Campaign:
             patience=patience,
         )
         arms = arms_of(problem, playable(given, problem), cost, seed)
-        settings["digest"] = digest_of(arms)
+        settings |= {"digest": digest_of(arms), "about": dict(about or {})}
         self.access = Access(open_store(store), str(name), given)
         head = Head(0, self.name, time.time(), settings, budget)
         head.arms = head.unsettled = len(arms)
@@ -413,6 +417,10 @@ class Campaign:
     def _compare(self, mine: Head, arms: Sequence[Arm]) -> None:
         """See that the campaign that is there is the one that was asked for."""
         there = self.access.head()
+        about = json.loads(json.dumps(mine.settings["about"]))
+        if there.settings["about"] != about and not there.told:  # nothing was learned yet
+            self.access.do("agree", lambda t, terms: _agree(t, about))
+            there = self.access.head()
         differs = []
         if there.settings["digest"] != mine.settings["digest"]:
             with self.access.store.begin(self.name, "look", write=False) as t:
@@ -422,10 +430,13 @@ class Campaign:
             differs.append(
                 difference(problem_of(stored, terms.rewards), problem_of(list(arms), own.rewards))
             )
-        for name in ("rewards", "rule", "budget", "confidence", "lost", "seed", "declared", "unit"):
-            was, now = there.settings[name], mine.settings[name]
-            if json.loads(json.dumps(was)) != json.loads(json.dumps(now)):
-                differs.append(f"{name} was {was!r} and is now {now!r}")
+        was, now = there.settings, json.loads(json.dumps(mine.settings))
+        pairs = [(name, was[name], now[name]) for name in AGREED]
+        names = was["about"].keys() | now["about"].keys()
+        pairs += [(name, was["about"].get(name), now["about"].get(name)) for name in sorted(names)]
+        differs += [
+            f"{name} was {old!r} and is now {new!r}" for name, old, new in pairs if old != new
+        ]
         if differs:
             raise DifferentCampaign(
                 f"there is another campaign {self.name!r} in {self.access.store.shown}: "
@@ -458,6 +469,11 @@ def _verdict(t: Transaction, terms: Terms, confidence: float | None) -> Verdict:
         ],
         broken=broken,
     )
+
+
+def _agree(t: Transaction, about: dict[str, object]) -> None:
+    if not t.head.told:
+        t.head.settings = {**t.head.settings, "about": about}
 
 
 def _levels(head: Head) -> bool:

@@ -333,8 +333,7 @@ def _campaign(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]) 
         "confidence": flags["confidence"],
         "seed": flags["seed"],
     }
-    # A run that is killed loses a pull for every worker, which says nothing of the arm.
-    given |= {"lease": flags["lease"], "patience": 5 + flags["workers"]}
+    given |= {"lease": flags["lease"], "about": about}
     fresh = Campaign(problem, budget=budget, **given)  # what cannot be is refused before files are
     if flags["store"] == MEMORY:
         return fresh
@@ -349,7 +348,6 @@ def _campaign(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]) 
         agreed = head.settings["budget"]  # as it was at first; more is agreed on below
     try:
         campaign = Campaign(problem, budget=agreed, store=store, **given)
-        _agree(campaign, about)
     except DifferentCampaign as error:
         what, _, _ = str(error).partition(". Take another name")
         raise ValueError(
@@ -365,29 +363,6 @@ def _campaign(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]) 
         campaign.resume(arm)
         note(f"{arm} had been suspended, and is tried again")
     return campaign
-
-
-def _agree(campaign: "Campaign", about: dict[str, Any]) -> None:
-    """See that rewards mean what they meant before; kept beside the campaign's settings."""
-    from cutline.campaign import DifferentCampaign
-    from cutline.campaign.stores import Transaction
-    from cutline.campaign.terms import Terms
-
-    def move(t: Transaction, terms: Terms) -> None:
-        known = t.head.settings.get("run")
-        if known == about:
-            return
-        if known is not None and t.head.told:
-            differs = [name for name, value in about.items() if known.get(name) != value]
-            changes = "; ".join(
-                f"{name} was {known.get(name)!r} and is now {about[name]!r}" for name in differs
-            )
-            raise DifferentCampaign(
-                f"there is another campaign {campaign.name!r} in {campaign.store.where}: {changes}"
-            )
-        t.head.settings = {**t.head.settings, "run": about}
-
-    campaign.access.do("agree", move)
 
 
 def _extend(campaign: "Campaign", had: int | None, budget: int | None) -> None:

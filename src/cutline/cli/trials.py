@@ -306,7 +306,9 @@ class Crew:
             running.end("interrupted")
         try:
             outcome = running.run(arm, pull)
-            if outcome.reward is None:
+            if outcome.how == "interrupted":
+                self.campaign.give_back(pull, note=outcome.how)
+            elif outcome.reward is None:
                 self.campaign.fail(pull, note=outcome.note)
             else:
                 self.campaign.tell(pull, outcome.reward, note=outcome.note)
