@@ -13,13 +13,16 @@ READY := .venv/ready
 PIP   := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -q -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help paper test check bench figures tournament constraints clean
+.PHONY: help demo paper test check bench figures tournament constraints clean
 .DELETE_ON_ERROR:
 
 help: ## this list
 	@echo "cutline: which of these noisy options clear the bar?"
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/\1|\2/p' Makefile | while IFS='|' read -r name what; do \
 		printf '  make %-12s %s\n' "$$name" "$$what"; done
+
+demo: $(READY) ## the main job: a durable campaign over real flaky tests, in seconds, into out/
+	$(BIN)/cutline demo --out out
 
 paper: $(READY) ## the paper's experiments: figures, table and checks, into out/
 	$(BIN)/cutline paper --out out
@@ -37,6 +40,7 @@ bench: $(READY) $(if $(JAX),.venv/ready-bench) ## how fast the simulator is (JAX
 	$(BIN)/python benchmarks/simulate.py $(ARGS)
 
 figures: $(READY) ## the figures of the README and the docs, into docs/figures/
+	$(BIN)/cutline demo --out docs/figures
 	$(BIN)/cutline paper --games 100000 --out docs/figures
 	$(BIN)/cutline examples --games 4000 --out docs/figures
 	$(BIN)/cutline theory --experiment three-groups --games 100000 --plot docs/figures/bounds.png

@@ -46,6 +46,7 @@ def _play(out: Path, workers: int, seed: int) -> None:
     from cutline.campaign import Campaign, audit
     from cutline.core.problem import Problem
     from cutline.figures.draw import plot
+    from cutline.figures.draw.base import new_figure
     from cutline.simulation import dataset
 
     tests = dataset("flaky_tests")
@@ -71,7 +72,9 @@ def _play(out: Path, workers: int, seed: int) -> None:
     follows = "everything follows" if found.holds else f"it does not hold: {found.faults[0]}"
     click.echo(f"audit: {found.events:,} events replayed from the file, {follows}")
     picture = out / "demo.png"
-    plot(verdict).figure.savefig(picture, dpi=150)  # type: ignore[union-attr]
+    figure = new_figure(7.5, 4.8)
+    plot(verdict, figure.add_subplot()).set_xlabel("failure rate")
+    figure.savefig(picture, dpi=150)
     click.echo(
         f"picture: {picture}\nlook around: cutline show --store {file}, cutline export --store "
         f"{file}, cutline audit --store {file}"
@@ -140,10 +143,12 @@ def _say(verdict: "Verdict", spent: int, took: float, tests: "Dataset") -> None:
         f"{len(verdict.below)} do not, {len(verdict.undecided)} are undecided\n"
         f"chance that any is on the wrong side: at most {verdict.error_bound:.3f}"
     )
-    click.echo("\nfailure rate     interval          runs  test")
-    for arm in sorted(verdict.arms, key=lambda arm: -arm.mean)[:5]:
-        click.echo(f"{arm.mean:12.3f}     {arm.low:.3f} to {arm.high:.3f}{arm.pulls:8,}  {arm.arm}")
-    click.echo(f"         ...     (intervals hold for all {arms} tests at once)")
+    click.echo("\n   runs  failed  interval        the tests that took most")
+    for arm in sorted(verdict.arms, key=lambda arm: -arm.pulls)[:5]:
+        span = f"{arm.low:.3f} to {arm.high:.3f}"
+        click.echo(f"{arm.pulls:7,}  {arm.mean:6.3f}  {span}  {arm.arm}: {arm.proven}")
+    half = sorted(arm.pulls for arm in verdict.arms)[arms // 2]
+    click.echo(f"{half:7,}  is what half of the tests took at most")
     truth = dict(zip(tests.names, tests.arms.means.tolist(), strict=True))
     count = [a for a in verdict.arms if abs(truth[a.arm] - THRESHOLD) >= PRECISION]
     right = sum((truth[arm.arm] >= THRESHOLD) == (arm.side == "above") for arm in count)
