@@ -25,6 +25,7 @@ import os
 import random
 import resource
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -532,6 +533,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("memory", "sqlite", "postgres"), help="a part of it")
     args = parser.parse_args()
     rounds = 1 if args.quick else args.rounds
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the server and the files go too
     random.seed(1)
     aims = Aims()
     print(f"{os.cpu_count()} cores, Python {sys.version.split()[0]}\n")

@@ -424,6 +424,17 @@ def test_levels_are_stored_raw_and_counted_as_whether_above(store):
     assert rows == [0.7] * 4
 
 
+def test_a_range_that_begins_at_one_is_counted_from_there():
+    problem = Problem(arms=["low", "high"], threshold=3, rewards=Rewards("bounded", 1, 5))
+    campaign = Campaign(problem, budget=20)
+    while pull := campaign.ask():
+        campaign.tell(pull, 2.0 if pull.arm == "low" else 4.0)
+    verdict = campaign.verdict()
+    assert (verdict.below, verdict.above) == (("low",), ("high",))
+    assert (verdict["low"].mean, verdict["high"].mean) == (2.0, 4.0)
+    assert audit(campaign).holds
+
+
 # --- opening again -------------------------------------------------------------------------------
 
 

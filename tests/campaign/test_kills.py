@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import postgres
 import pytest
 import soak
 from soak import wait_for
@@ -44,9 +45,16 @@ def nursery():
         yield made
 
 
+@pytest.fixture(scope="module")
+def server(server):
+    """One of our own, to be killed: with many databases in it, it would be slow to start again."""
+    with postgres.running() as own:
+        yield own
+
+
 @pytest.fixture
 def database(server):
-    """The same database for all, emptied: with many, a server that was killed is slow to start."""
+    """The same database for all, emptied."""
     import psycopg
 
     with psycopg.connect(server.url, autocommit=True) as connection:

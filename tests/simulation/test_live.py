@@ -55,8 +55,8 @@ def by_hand(index, *, budget, in_flight, delay, game, bar=math.inf, in_order=Tru
 
     def value(arm):
         n, waiting = len(told[arm]), asked[arm] - len(told[arm])
-        if n == 0:
-            return (0, asked[arm])
+        if n == 0:  # first of all, but with five in flight last of all: it may be one that hangs
+            return (0 if waiting < 5 else 2, asked[arm])
         pulls = n + waiting
         total = sum(told[arm]) * pulls / n
         return (1, index(Tally(pulls, total)))

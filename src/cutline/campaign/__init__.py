@@ -14,7 +14,8 @@ from cutline.campaign.errors import (
     UnknownCampaign,
     UnknownPull,
 )
-from cutline.campaign.identify import Progress, identify
+from cutline.campaign.identify import identify
+from cutline.campaign.progress import Progress
 from cutline.campaign.stores import MemoryStore, Store, open_store
 
 __all__ = [

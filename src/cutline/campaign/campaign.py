@@ -24,10 +24,10 @@ from cutline.campaign.moves import Report
 from cutline.campaign.records import CLOSED, PAUSED, RUNNING, Arm, Head
 from cutline.campaign.stores import Store, Transaction, open_store
 from cutline.campaign.terms import Terms, problem_of
+from cutline.campaign.verdicts import verdict_on
 from cutline.core.chance import REWARD, chance, uniform
 from cutline.core.problem import Problem
-from cutline.core.tally import Tallies, Tally
-from cutline.core.verdict import Counts, Verdict, verdict_of
+from cutline.core.verdict import Verdict
 from cutline.rules import Rule, parse_rule
 
 LEASE = 900.0  # seconds that a pull may take before it is given up, unless there are heartbeats
@@ -354,7 +354,7 @@ class Campaign:
 
         def look(t: Transaction, terms: Terms) -> Verdict:
             moves.weigh(t, terms)  # what is still missing
-            return _verdict(t, terms, confidence)
+            return verdict_on(t.head, terms, t.all_arms(), confidence)
 
         return self.access.do("look", look, write=False)
 
@@ -442,33 +442,6 @@ class Campaign:
                 f"there is another campaign {self.name!r} in {self.access.store.shown}: "
                 f"{'; '.join(differs)}. Take another name, or extend(budget=...) that one"
             )
-
-
-def _verdict(t: Transaction, terms: Terms, confidence: float | None) -> Verdict:
-    head, arms = t.head, t.all_arms()
-    level = confidence if confidence is not None else (terms.confidence or 0.95)
-    measured = terms.measured if _levels(head) else None
-    problem = problem_of(arms, terms.rewards, measured)
-    tallies = Tallies.of([Tally(a.pulls, a.total, a.squares, terms.origin(a)) for a in arms])
-    broken = None
-    if head.arms > terms.declared:
-        broken = (
-            f"{head.arms - terms.declared} arms were added beyond the {terms.declared} declared, "
-            "so the chance of a false proof is not bounded by the confidence"
-        )
-    return verdict_of(
-        problem,
-        tallies,
-        [terms.side(arm) for arm in arms],
-        [terms.ledger(arm) for arm in arms],
-        level,
-        declared=terms.declared,
-        statuses=[arm.status for arm in arms],
-        counts=[
-            Counts(a.asked, a.told, a.failed, a.lost, a.late, a.returned, a.attached) for a in arms
-        ],
-        broken=broken,
-    )
 
 
 def _agree(t: Transaction, about: dict[str, object]) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import math
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -11,8 +10,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from queue import Empty
 from typing import Any
@@ -30,57 +27,18 @@ from cutline.campaign.drivers import (
     say,
 )
 from cutline.campaign.errors import CampaignClosed, CampaignError
-from cutline.campaign.records import CLOSED, RETIRED, Arm, Head
-from cutline.campaign.stores import Store, Transaction
-from cutline.campaign.terms import Terms, problem_of
+from cutline.campaign.progress import Line, Progress, Show, line_for
+from cutline.campaign.records import CLOSED, Head
+from cutline.campaign.stores import Store
+from cutline.campaign.watching import Watch
 from cutline.core.problem import PerArm, Problem
 from cutline.core.rewards import Rewards
-from cutline.core.tally import Tallies, Tally
-from cutline.core.verdict import ArmVerdict, Counts, Verdict, verdict_of
+from cutline.core.verdict import ArmVerdict, Verdict
 from cutline.rules import Rule
 
 LEASE = 60.0  # seconds, with heartbeats: how long the pulls of a killed process are waited for
 POLL = (0.02, 1.0)  # seconds until the next ask where others hold all that is left: first, longest
 TICK = 0.2  # seconds between two looks at the progress, and at most without any look
-SHARE = 10  # looking at what is proven takes one part in so many of the time
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a campaign is; as text, one line.
-
-    ``told`` counts the rewards that came since the call began, ``seconds`` how long that is, and
-    ``failed`` the pulls that this call saw fail. ``state`` is empty while pulls are handed out.
-
-    >>> print(Progress(120, 2000, "pulls", 3, 20, 8, 100, 1, 4.0, ""))
-    120 of 2,000 pulls | 3 of 20 arms settled | 8 in flight | 25.0 a second | 1 failed
-    """
-
-    spent: int
-    budget: int | None
-    unit: str
-    settled: int
-    arms: int
-    in_flight: int
-    told: int
-    failed: int
-    seconds: float
-    state: str
-
-    def __str__(self) -> str:
-        budget = "" if self.budget is None else f" of {self.budget:,}"
-        parts = [
-            f"{self.spent:,}{budget} {self.unit}",
-            f"{self.settled:,} of {self.arms:,} arms settled",
-            f"{self.in_flight:,} in flight",
-            f"{self.told / max(self.seconds, 1e-9):.1f} a second",
-            f"{self.failed:,} failed" if self.failed else "",
-            self.state,
-        ]
-        return " | ".join(part for part in parts if part)
-
-
-Show = Callable[[Progress], object]
 
 
 def identify(
@@ -154,8 +112,8 @@ def identify(
         store=os.fspath(store) if isinstance(store, os.PathLike) else store,
         cost=cost, unit=unit, patience=patience, lease=lease,
     )  # fmt: skip
-    show = _show(progress)
-    watch = _Watch(campaign, on_proven) if on_proven or show else None
+    show = line_for(progress)
+    watch = Watch(campaign, on_proven) if on_proven or show else None
     try:
         play = _Play(campaign, driver, done, make, places, lease, timeout, watch, show)
         play.run()
@@ -180,7 +138,7 @@ class _Play:
         places: int,
         lease: float,
         timeout: float | None,
-        watch: "_Watch | None",
+        watch: "Watch | None",
         show: Show | None,
     ) -> None:
         self.campaign, self.driver, self.done, self.make = campaign, driver, done, make
@@ -217,7 +175,7 @@ class _Play:
             self._tell_progress(last=True)
         finally:
             self.driver.close()
-            if isinstance(self.show, _Line):
+            if isinstance(self.show, Line):
                 self.show.end()
 
     def _loop(self) -> None:
@@ -391,100 +349,6 @@ def _progress(play: _Play, head: Head, state: str) -> Progress:
         time.monotonic() - play.began,
         state,
     )
-
-
-class _Watch:
-    """Sees which arms are proven, as soon as that can be known without slowing the rest."""
-
-    def __init__(self, campaign: Campaign, tell: Callable[[ArmVerdict], object] | None) -> None:
-        self.campaign, self.tell = campaign, tell
-        self._lazy = campaign.confidence is None  # evidence is weighed when somebody looks
-        self.settled: set[str] = set()
-        self._news: set[int] = set()  # numbers of arms
-        self._rested = 0.0
-
-    @property
-    def due(self) -> float:
-        """When to look next."""
-        return self._rested if self._news else math.inf
-
-    def hear(self, pull: Pull) -> None:
-        """Something came of a pull."""
-        self._news.add(pull.key[2])
-
-    def look(self, everything: bool = False) -> None:
-        """See what became of the arms that were heard of since, or of all."""
-        began = time.monotonic()
-        if began < self.due and not everything:
-            return
-        numbers, self._news = (None if everything else self._news), set()
-        # What is weighed now need not be weighed again, so it is written down.
-        look = partial(_proven, numbers, self.settled)
-        found = self.campaign.access.do("weigh", look, write=self._lazy)
-        now = time.monotonic()
-        self._rested = now + SHARE * (now - began)
-        for verdict in found:
-            self.settled.add(verdict.arm)
-            if self.tell is not None:
-                self.tell(verdict)
-
-
-def _proven(
-    numbers: set[int] | None, known: set[str], t: Transaction, terms: Terms
-) -> list[ArmVerdict]:
-    """The arms among these (None: among all) that are proven and were not known to be."""
-    moves.weigh(t, terms)
-    bar = terms.bar(t.head.arms, terms.confidence or 0.95)
-    arms = t.all_arms() if numbers is None else [t.arm(number) for number in numbers]
-    return [
-        _judged(t.head, terms, arm)
-        for arm in arms
-        if arm.proof is not None
-        and max(arm.proof[-2:]) >= bar
-        and arm.name not in known
-        and arm.status != RETIRED
-    ]
-
-
-def _judged(head: Head, terms: Terms, arm: Arm) -> ArmVerdict:
-    """The verdict on one arm alone, as it is in the verdict on all."""
-    measured = terms.measured if head.settings["levels"] else None
-    return verdict_of(
-        problem_of([arm], terms.rewards, measured),
-        Tallies.of([Tally(arm.pulls, arm.total, arm.squares, terms.origin(arm))]),
-        [terms.side(arm)],
-        [terms.ledger(arm)],
-        terms.confidence or 0.95,
-        declared=max(terms.declared, head.arms),
-        statuses=[arm.status],
-        counts=[Counts(arm.asked, arm.told, arm.failed, arm.lost, arm.late, arm.attached)],
-    ).arms[0]
-
-
-class _Line:
-    """The progress as one line of a terminal or a notebook, written over each time."""
-
-    def __init__(self) -> None:
-        self._length = 0
-
-    def __call__(self, progress: Progress) -> None:
-        text = str(progress)[: shutil.get_terminal_size((120, 24)).columns - 1]
-        sys.stderr.write("\r" + text.ljust(self._length))
-        sys.stderr.flush()
-        self._length = len(text)
-
-    def end(self) -> None:
-        """Leave the line as it is."""
-        sys.stderr.write("\n")
-        sys.stderr.flush()
-
-
-def _show(progress: bool | Show | None) -> Show | None:
-    if callable(progress):
-        return progress
-    if progress is None:
-        progress = sys.stderr.isatty() or "ipykernel" in sys.modules
-    return _Line() if progress else None
 
 
 @contextlib.contextmanager

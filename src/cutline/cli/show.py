@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 LISTED = 40  # arms that a table shows, unless all are asked for
-BESIDE = ("failed", "lost", "late", "returned", "attached")  # counts that are shown where there are any
+BESIDE = (
+    "failed",
+    "lost",
+    "late",
+    "returned",
+    "attached",
+)  # counts that are shown where there are any
 
 
 @click.command()

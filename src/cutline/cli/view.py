@@ -79,23 +79,12 @@ def glance(campaign: "Campaign", names: Iterable[str], recent: Iterable[str]) ->
     from cutline.campaign import moves
     from cutline.campaign.records import Arm
     from cutline.campaign.stores import Transaction
-    from cutline.campaign.terms import Terms, problem_of
-    from cutline.core.tally import Tallies, Tally
-    from cutline.core.verdict import ArmVerdict, Counts, verdict_of
+    from cutline.campaign.terms import Terms
+    from cutline.campaign.verdicts import verdict_on
+    from cutline.core.verdict import ArmVerdict
 
     def judged(t: Transaction, terms: Terms, arms: list[Arm]) -> tuple[ArmVerdict, ...]:
-        if not arms:
-            return ()
-        return verdict_of(
-            problem_of(arms, terms.rewards),
-            Tallies.of([Tally(a.pulls, a.total, a.squares, terms.origin(a)) for a in arms]),
-            [terms.side(arm) for arm in arms],
-            [terms.ledger(arm) for arm in arms],
-            terms.confidence or 0.95,
-            declared=max(terms.declared, t.head.arms),
-            statuses=[arm.status for arm in arms],
-            counts=[Counts(a.asked, a.told, a.failed, a.lost, a.late, a.attached) for a in arms],
-        ).arms
+        return verdict_on(t.head, terms, arms).arms if arms else ()
 
     def known(t: Transaction, names: Iterable[str]) -> list[Arm]:
         return [arm for arm in map(t.named, names) if arm is not None]

@@ -91,7 +91,10 @@ class Rewards:
     def check(self, value: float) -> float:
         """The reward as a float, or a ValueError that says why it cannot be one."""
         assert self.low is not None and self.high is not None
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
         if not math.isfinite(number):
             raise ValueError(f"a reward must be a finite number, got {value!r}")
         if self.kind == "binary" and number not in (0.0, 1.0):

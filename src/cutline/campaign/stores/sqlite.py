@@ -92,6 +92,8 @@ class _File:
                 self._patiently("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA cache_size = -65536")
+            # Or SQLite would plan a query anew for each value that is put into it.
+            self._db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         except apsw.Error as error:
             self._explain(error)
             raise
