@@ -3,6 +3,7 @@
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -106,13 +107,13 @@ def arms_of(problem: Problem, rule: IndexRule, cost: Any, seed: int) -> list[Arm
     costs = costs_of(cost, problem.arms)
     ties = ties_of(seed, 0, len(problem.arms)).tolist()
     kept = start_of(rule, problem)
-    levels = problem.level or [None] * len(problem.arms)
-    sds = [None] * len(problem.arms) if problem.sds is None else problem.sds.tolist()
+    levels = problem.level or repeat(None)
+    sds = repeat(None) if problem.sds is None else problem.sds.tolist()
     columns = (problem.arms, problem.threshold, problem.precision, levels, sds, costs, ties, kept)
     return [
         Arm(number, name, tau, eps, level, sd, price, tie, kept=numbers)
         for number, (name, tau, eps, level, sd, price, tie, numbers) in enumerate(
-            zip(*columns, strict=True)
+            zip(*columns, strict=False)  # some go on for ever
         )
     ]
 

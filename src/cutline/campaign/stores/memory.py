@@ -74,7 +74,7 @@ class _Game:
         self.place: Place
         self._lock = threading.Lock()
         self._clock = clock
-        self._arms = list(arms)
+        self._arms = arms if isinstance(arms, list) else list(arms)  # not a copy: there may be many
         self._numbers: dict[str, int] | None = None
         self._fresh = sorted(arms, key=attrgetter("tie"), reverse=True)
         self._line: list[tuple[float, float, int]] = []
