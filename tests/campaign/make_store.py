@@ -35,6 +35,7 @@ def everything_happens(campaign, clock):
     campaign.retire("retired")
     campaign.pause()
     campaign.resume()
+    campaign.give_back(campaign.ask(), note="not made")
     while pull := campaign.ask():
         campaign.tell(pull, 1, cost=1)
     assert campaign.tell(slower, 0) == "late"  # and there is none

@@ -224,6 +224,11 @@ class Campaign:
     ) -> list[str]:
         """Many results in one transaction: one that cannot be refuses them all."""
         pairs = list(results)
+        for name, given in (("costs", costs), ("notes", notes)):
+            if given is not None and len(given) != len(pairs):
+                raise ValueError(
+                    f"{name}: one for each of the {len(pairs)} results, got {len(given)}"
+                )
         reports = [
             Report(
                 _handle(pull),
@@ -302,6 +307,9 @@ class Campaign:
             if t.named(arm) is not None:
                 raise ValueError(f"there is an arm {arm!r} in the campaign already")
             like = t.arm(0)
+            for what, given, known in (("level", level, like.level), ("sd", sd, like.sd)):
+                if given is not None and known is None:
+                    raise ValueError(f"the arms of this campaign have no {what}")
             (price,) = costs_of(cost, [str(arm)])
             new = Arm(
                 t.head.arms,

@@ -18,6 +18,8 @@ from cutline.core.theory.checks import check_confidence
 from cutline.core.verdict import NO_PROMISE
 from cutline.rules.base import IndexRule, Rule
 
+MOST = 2**62  # units that every store can keep
+
 
 def playable(rule: Rule, problem: Problem) -> IndexRule:
     """The rule as it is played live on such a problem, or why it cannot be."""
@@ -50,8 +52,9 @@ def settings_of(
         raise ValueError("give a budget, a confidence to stop at, or both")
     if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int)):
         raise ValueError(f"budget must be a whole number of units, got {budget!r}")
-    if budget is not None and budget < 1:
-        raise ValueError(f"budget must be 1 or more, got {budget!r}")
+    if budget is not None and not 1 <= budget < MOST:
+        limit = "1 or more" if budget < 1 else "below 2**62"
+        raise ValueError(f"budget must be {limit}, got {budget!r}")
     if confidence is not None:
         check_confidence(confidence)
         if default_evidence(problem) is None:
@@ -61,6 +64,8 @@ def settings_of(
     seed_key(seed)
     if lost is not None:
         try:
+            if isinstance(lost, str | bytes):
+                raise ValueError(f"a reward must be a number, got {lost!r}")
             problem.measured.check(lost)
         except (ValueError, TypeError) as error:
             raise ValueError(f"lost is the reward that a lost pull stands for: {error}") from None
@@ -69,8 +74,8 @@ def settings_of(
         raise ValueError(f"{rule.spec} must know the budget: give one, or use another rule")
     arms = len(problem.arms)
     room = arms if declared is None else declared
-    if room < arms:
-        raise ValueError(f"declared is how many arms there may be: {arms} or more, got {room}")
+    if isinstance(room, bool) or not isinstance(room, int) or room < arms:
+        raise ValueError(f"declared is how many arms there may be: {arms} or more, got {room!r}")
     if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
         raise ValueError(f"patience must be a whole number, 1 or more, got {patience!r}")
     rewards = problem.measured.to_dict()
@@ -142,7 +147,7 @@ def costs_of(cost: Any, names: Sequence[str]) -> list[int]:
         raise ValueError(f"cost must be one number or one per arm: {len(names)}, got {len(costs)}")
     for value in set(costs):
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or value < 0:
+        if not whole or not 0 <= value < MOST:
             raise ValueError(f"a pull costs a whole number of units, 0 or more, got {value!r}")
     return [int(value) for value in costs]
 
@@ -189,7 +194,7 @@ def difference(was: Problem, now: Problem) -> str:
 
 
 def check_lease(lease: float) -> float:
-    number = float(lease)
+    number = float(lease) if isinstance(lease, int | float | np.number) else math.nan
     if not (math.isfinite(number) and number > 0):
         raise ValueError(f"a lease is a number of seconds above 0, got {lease!r}")
     return number

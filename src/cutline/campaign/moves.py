@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cutline.campaign.errors import CampaignClosed, ConflictingTell, UnknownPull
+from cutline.campaign.making import MOST
 from cutline.campaign.records import (
     ASKED,
     ATTACHED,
@@ -388,7 +389,8 @@ def extend(t: Transaction, budget: int) -> None:
     refuse_closed(head)
     if head.budget is None:
         raise ValueError("the campaign has no budget to extend: it ends at its confidence")
-    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 1:
+    whole = isinstance(budget, int) and not isinstance(budget, bool)
+    if not whole or not 1 <= budget < MOST - head.budget:
         raise ValueError(
             f"a budget is extended by a whole number, 1 or more, got {budget!r}: "
             "it is what may be spent beyond what was agreed"

@@ -30,8 +30,10 @@ class PostgresStore(SQLStore):
         self._clock = clock
         try:
             self.shown = _shown(url)
-        except psycopg.ProgrammingError as error:
-            raise StoreError(f"this is no PostgreSQL address: {_first_line(error)}") from None
+        except psycopg.ProgrammingError:
+            raise StoreError(
+                "this is no PostgreSQL address: one is written postgresql://user@host:5432/database"
+            ) from None
 
     def connect(self) -> "_Server":
         """See :class:`SQLStore`."""

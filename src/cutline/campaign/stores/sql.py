@@ -481,6 +481,9 @@ class SQLTransaction:
         ]
 
 
+_INHERITED: list[Connection] = []
+
+
 class SQLStore:
     """What a store of tables does with its connection; a subclass says how to connect.
 
@@ -504,7 +507,10 @@ class SQLStore:
 
     def db(self) -> Connection:
         """The connection of this process."""
-        if self._db is None or self._owner != os.getpid() or self._db.broken:
+        if self._db is not None and self._owner != os.getpid():
+            _INHERITED.append(self._db)  # it is the parent's, who goes on with it: not to be closed
+            self._db = None
+        if self._db is None or self._db.broken:
             self._db = self.connect()
             self._owner = os.getpid()
         return self._db

@@ -53,11 +53,10 @@ class SQLiteStore(SQLStore):
             if version is not None and version >= sql.VERSION:
                 raise StoreError(f"{self.path} is version {version}: there is nothing to upgrade")
             copy = self.path.with_name(f"{self.path.name}.version-{version}")
-            if not copy.exists():
-                made = copy.with_name(f"{copy.name}.{os.getpid()}")
-                made.unlink(missing_ok=True)
-                file.rows("VACUUM INTO ?", [str(made)])
-                os.replace(made, copy)  # whole, or not there
+            made = copy.with_name(f"{copy.name}.{os.getpid()}")
+            made.unlink(missing_ok=True)
+            file.rows("VACUUM INTO ?", [str(made)])
+            os.replace(made, copy)  # whole, or not there; an earlier one has less
             return upgrade_tables(file), copy
         finally:
             file.close()
@@ -88,6 +87,7 @@ class _File:
         try:
             self._db = self._open()
             self._db.set_busy_timeout(int(1000 * PATIENCE))
+            self.version()  # what is not ours is left as it is
             if not self._read_only:
                 self._patiently("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
@@ -104,7 +104,13 @@ class _File:
         db = apsw.Connection(str(self._path), flags=apsw.SQLITE_OPEN_READONLY)
         try:
             db.execute("PRAGMA user_version").fetchall()
-        except apsw.CantOpenError:  # no room for the log beside it, so nobody writes
+        except apsw.CantOpenError:  # no room for a log beside it, so nobody writes
+            log = self._path.with_name(f"{self._path.name}-wal")
+            if log.exists() and log.stat().st_size:
+                raise StoreError(
+                    f"{self._path} has a log beside it with results that are not in it yet, and "
+                    "the folder cannot be written to: copy both to one that can"
+                ) from None
             uri = f"{self._path.resolve().as_uri()}?immutable=1"
             return apsw.Connection(uri, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
         return db
@@ -179,7 +185,10 @@ class _File:
     def version(self) -> int | None:
         if self.rows("PRAGMA application_id")[0][0] == OURS:
             return int(self.rows("PRAGMA user_version")[0][0])
-        if self.rows("SELECT 1 FROM sqlite_master LIMIT 1"):
+        made = self.rows("SELECT 1 FROM sqlite_master LIMIT 1")
+        if made and self.rows("PRAGMA application_id")[0][0] == OURS:
+            return int(self.rows("PRAGMA user_version")[0][0])  # made between the two looks
+        if made:
             raise StoreError(f"{self._path} is a database of something else than cutline")
         if self._read_only:
             raise StoreError(f"{self._path} is empty and cannot be written to")
