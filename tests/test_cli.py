@@ -754,7 +754,10 @@ def test_bad_input_is_one_sentence(run, tmp_path, words, told):
         ("simulate --threshold 0.5", "give one of --experiment, --means and --data"),
         ("simulate --data bluebirds", "give the bar with --threshold"),
         ("simulate --data bluebirds --experiment geometric", "give one of --experiment"),
-        ("simulate --data sparrows --threshold 0.5", "(bluebirds, flaky_tests, rtt_seattle, vm_noise) or a"),
+        (
+            "simulate --data sparrows --threshold 0.5",
+            "(bluebirds, flaky_tests, rtt_seattle, vm_noise) or a",
+        ),
         ("simulate --data gone.csv --threshold 0.5", "a CSV file that exists, got 'gone.csv'"),
         ("simulate --data file --threshold 0.5", "file, line 1: the columns arm and reward"),
         ("simulate --data bluebirds --threshold 0.5 --sd 1", "--sd is for arms made from means"),
