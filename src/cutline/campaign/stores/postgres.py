@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from cutline.campaign.errors import StoreError, StoreUnavailable
-from cutline.campaign.stores.sql import SQLStore, make_tables, upgrade_tables
+from cutline.campaign.stores.sql import SELECT_HEAD, SQLStore, make_tables, upgrade_tables
 
 try:
     import psycopg
@@ -15,6 +15,7 @@ try:
 except ImportError as error:  # an extra
     raise StoreError("a PostgreSQL store needs psycopg: pip install 'cutline[postgres]'") from error
 
+NOW = "extract(epoch FROM clock_timestamp())::float8"
 ALONE = 0x6375746C  # the lock of those who make tables or campaigns
 
 
@@ -119,13 +120,13 @@ class _Server:
         with self._errors():
             self._db.execute(sql)
 
-    def lock(self, name: str) -> None:
-        sql = (
-            "SELECT extract(epoch FROM clock_timestamp())::float8 FROM campaign "
-            "WHERE name = ? FOR UPDATE"
-        )
-        for row in self.rows(sql, [name]):
-            self._now = float(row[0])
+    def head(self, name: str, *, write: bool) -> list[Any]:
+        # One trip for the row, the lock and the time.
+        lock = " FOR UPDATE" if write else ""
+        found = self.rows(SELECT_HEAD.replace(" FROM ", f", {NOW} FROM ") + lock, [name])
+        for row in found:
+            self._now = float(row[-1])
+        return [row[:-1] for row in found]
 
     def alone(self) -> None:
         self.rows(f"SELECT pg_advisory_xact_lock({ALONE})")
@@ -135,9 +136,7 @@ class _Server:
         if self._own_clock is not None:
             return self._own_clock()
         if self._now is None:
-            self._now = float(
-                self.rows("SELECT extract(epoch FROM clock_timestamp())::float8")[0][0]
-            )
+            self._now = float(self.rows(f"SELECT {NOW}")[0][0])
         return self._now
 
     def version(self) -> int | None:

@@ -85,8 +85,8 @@ class Connection(Protocol):
     def script(self, sql: str) -> None:
         """Several statements."""
 
-    def lock(self, name: str) -> None:
-        """Hold off other transactions on this campaign, where beginning has not done so."""
+    def head(self, name: str, *, write: bool) -> list[Any]:
+        """The row of a campaign, if there is one; to write, all others are held off from it."""
 
     def alone(self) -> None:
         """Hold off all who would make tables or campaigns, where beginning has not done so."""
@@ -249,8 +249,7 @@ def delete(db: Connection, name: str, where: str) -> None:
     """Remove a campaign with all its pulls."""
     db.begin(write=True)
     try:
-        db.lock(name)
-        found = db.rows(SELECT_HEAD, [name])
+        found = db.head(name, write=True)
         if not found:
             raise UnknownCampaign(f"there is no campaign {name!r} in {where}")
         for table in ("event", "pull", "arm"):
@@ -288,9 +287,7 @@ class SQLTransaction:
             reached(f"{self._move} before")
             self._db.begin(write=self._write)
             try:
-                if self._write:
-                    self._db.lock(self._name)
-                found = self._db.rows(SELECT_HEAD, [self._name])
+                found = self._db.head(self._name, write=self._write)
                 if not found:
                     raise UnknownCampaign(f"there is no campaign {self._name!r} in {self._where}")
             except BaseException:

@@ -176,8 +176,8 @@ class _File:
     def script(self, sql: str) -> None:
         self.rows(sql)
 
-    def lock(self, name: str) -> None:
-        """Beginning has locked the file."""
+    def head(self, name: str, *, write: bool) -> list[Any]:
+        return self.rows(sql.SELECT_HEAD, [name])  # beginning has locked the file
 
     def alone(self) -> None:
         """Beginning has locked the file."""
