@@ -69,8 +69,23 @@ class Server:
 
     def start(self) -> None:
         """Start it, again if need be, and wait until it answers."""
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            # Right after a kill the old server's children may still hold on to its memory.
+            if self._process is None or self._process.poll() is not None:
+                self._process = self._launch()
+            ready = subprocess.run(
+                [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)],
+                check=False,
+            )
+            if ready.returncode == 0:
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"PostgreSQL did not start:\n{(self._folder / 'log').read_text()}")
+
+    def _launch(self) -> "subprocess.Popen[bytes]":
         with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
+            return subprocess.Popen(
                 [
                     str(self._programs / "postgres"), "-D", str(self._folder / "data"),
                     "-p", str(self.port), "-k", str(self._folder),
@@ -82,18 +97,6 @@ class Server:
                 stderr=log,
                 start_new_session=True,
             )  # fmt: skip
-        until = time.monotonic() + PATIENCE
-        while time.monotonic() < until:
-            ready = subprocess.run(
-                [str(self._programs / "pg_isready"), "-q", "-h", "127.0.0.1", "-p", str(self.port)],
-                check=False,
-            )
-            if ready.returncode == 0:
-                return
-            if self._process.poll() is not None:
-                break
-            time.sleep(0.05)
-        raise RuntimeError(f"PostgreSQL did not start:\n{(self._folder / 'log').read_text()}")
 
     def kill(self) -> None:
         """End it at once, without letting it tidy up."""

@@ -221,6 +221,8 @@ class Soak:
 
     def _feed(self) -> None:
         """Keep the campaign going: more budget, and another chance for suspended arms."""
+        if self._frozen:
+            return  # one may hold the campaign, and only we can let it go on
         head = self._campaign.access.head()
         if head.left is not None and head.left < 100:
             self._campaign.extend(budget=200)
@@ -350,8 +352,9 @@ def main() -> int:
     says.add_argument("--seed", type=int, default=1)
     given = says.parse_args()
     with contextlib.ExitStack() as stack:
-        made = stack.enter_context(tempfile.TemporaryDirectory(prefix="cutline-soak-"))
-        folder = given.folder or Path(made)
+        folder = given.folder or Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="cutline-soak-"))
+        )
         folder.mkdir(parents=True, exist_ok=True)
         where, outage = (
             (given.at, None) if given.at else stack.enter_context(a_store(given.store, folder))

@@ -319,6 +319,26 @@ def test_a_worker_frozen_in_a_transaction_holds_the_others_up_and_no_more(
     assert list(soak.find_faults(address, tmp_path)) == []
 
 
+def test_a_worker_frozen_for_long_in_a_transaction_is_cut_off_by_the_server(
+    database, nursery, tmp_path
+):
+    campaign = new(database)
+    options = {"store": database, "pull": campaign.ask(lease=1000.0).id}
+    frozen = nursery.start(
+        "move", move="tell", log=str(tmp_path / "one.log"), point="tell written",
+        signal=signal.SIGSTOP, **options,
+    )  # fmt: skip
+    nursery.wait_until_stopped(frozen)
+    other = nursery.start("move", move="ask", log=str(tmp_path / "two.log"), **options)
+    assert nursery.wait(other) == [0]  # after some seconds
+    nursery.signal(frozen, signal.SIGCONT)
+    assert nursery.wait(frozen) == [0]  # it finds the connection gone and tells again
+    assert soak.acknowledged(tmp_path)[0][-1] == "counted"
+    assert campaign.spent == 1
+    play_out(campaign)
+    assert list(soak.find_faults(database, tmp_path)) == []
+
+
 def test_a_killed_worker_delays_its_own_pulls_alone_by_one_lease(address, nursery, tmp_path):
     campaign = new(address, budget=4, lease=1.0)
     log = str(tmp_path / "one.log")

@@ -15,7 +15,15 @@ try:
 except ImportError as error:  # an extra
     raise StoreError("a PostgreSQL store needs psycopg: pip install 'cutline[postgres]'") from error
 
+IDLE = 5.0  # seconds that a transaction that writes may wait for its worker: it takes milliseconds
 NOW = "extract(epoch FROM clock_timestamp())::float8"
+# What a server says to those whom it will not let in, however often they ask.
+FOR_GOOD = (
+    "does not exist",
+    "authentication failed",
+    "no pg_hba.conf entry",
+    "no password supplied",
+)
 ALONE = 0x6375746C  # the lock of those who make tables or campaigns
 
 
@@ -71,6 +79,8 @@ class _Server:
         with self._errors():
             self._db = psycopg.connect(url, autocommit=True, connect_timeout=10)
             self._db.execute("SET search_path TO cutline")
+            # One that is frozen or cut off in a transaction must not hold up the others for ever.
+            self._db.execute(f"SET idle_in_transaction_session_timeout = {1000 * IDLE:.0f}")
 
     @property
     def broken(self) -> bool:
@@ -87,7 +97,13 @@ class _Server:
             raise StoreError(
                 f"{_shown(self._url)} cannot be written to: {_first_line(error)}"
             ) from error
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except (
+            psycopg.OperationalError,
+            psycopg.InterfaceError,
+            psycopg.errors.IdleInTransactionSessionTimeout,
+        ) as error:
+            if any(words in str(error) for words in FOR_GOOD):
+                raise StoreError(f"{_shown(self._url)}: {_first_line(error)}") from None
             # Nobody there, a connection that broke, a deadlock: it may go through later.
             raise StoreUnavailable(
                 f"{_shown(self._url)} does not answer: {_first_line(error)}"
@@ -95,9 +111,13 @@ class _Server:
 
     def begin(self, *, write: bool) -> None:
         self._now = None
-        mode = "" if write else " ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        # Somebody who looks holds up nobody, and may take his time.
+        look = (
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
+            "SET LOCAL idle_in_transaction_session_timeout = 0"
+        )
         with self._errors():
-            self._db.execute(f"BEGIN{mode}")
+            self._db.execute("BEGIN" if write else look)
 
     def commit(self) -> None:
         with self._errors():
