@@ -12,6 +12,7 @@ from cutline.campaign import (
     Campaign,
     DifferentCampaign,
     MemoryStore,
+    Pull,
     UnknownArm,
     UnknownCampaign,
     audit,
@@ -169,6 +170,12 @@ def test_a_trials_seed_is_its_own_and_the_same_in_every_replay():
     assert len(set(seeds)) == 30
     assert seeds == [pull.seed for pull in again]
     assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+def test_no_two_trials_of_an_arm_have_the_same_seed():
+    key = (5, 0, 17)
+    seeds = {Pull("", "", number, 1, 0.0, key).seed for number in range(100_000)}
+    assert len(seeds) == 100_000
 
 
 # --- budget, cost, leases ------------------------------------------------------------------------
@@ -410,6 +417,59 @@ def test_settled_arms_are_not_asked_again(store):
     assert verdict["easy"].proven == "above"
     assert verdict["easy"].pulls < 30
     assert audit(campaign).holds
+
+
+def test_a_result_out_of_turn_opens_an_arm_again_whose_side_it_changes(store):
+    problem = Problem(arms=["a"], threshold=0.5, precision=0.1, rewards="binary")
+    campaign = Campaign(problem, confidence=0.95, store=store)
+    pulls = campaign.ask(60)
+    for pull in pulls[:8]:
+        campaign.tell(pull, 1)
+    assert campaign.verdict()["a"].proven == "above"
+    for pull in pulls[9:]:
+        campaign.tell(pull, 0)  # the ninth is still out: nothing of this is weighed yet
+    verdict = campaign.verdict()
+    assert (verdict["a"].side, verdict["a"].proven) == ("below", "above")
+    assert verdict.error_bound == 1.0
+    assert campaign.ask()  # so it is not done
+    assert audit(campaign).holds
+
+
+def test_extending_to_a_total_happens_once(store):
+    campaign = Campaign(COINS, budget=10, store=store)
+    for _ in range(2):
+        campaign.extend(to=30)
+    campaign.extend(to=20)
+    assert campaign.budget == 30
+    with pytest.raises(ValueError, match="so much in all"):
+        campaign.extend(budget=1, to=3)
+
+
+def test_opening_makes_no_store(tmp_path):
+    with pytest.raises(UnknownCampaign, match="there is no file"):
+        Campaign.open(str(tmp_path / "typo.db"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_campaign_opens_by_the_problem_it_began_with(store):
+    campaign = Campaign(COINS, budget=10, store=store, declared=4)
+    campaign.add("d")
+    assert Campaign.open(store, problem=COINS).problem.arms == ("a", "b", "c", "d")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_names_that_a_store_cannot_keep_are_refused(name):
+    with pytest.raises(ValueError, match="cannot keep"):
+        Campaign(Problem(arms=[name], threshold=0.5, rewards="binary"), budget=3)
+    campaign = Campaign(COINS, budget=3)
+    with pytest.raises(ValueError, match="cannot keep"):
+        campaign.add(name)
+
+
+def test_an_added_arm_must_let_the_campaign_end():
+    campaign = Campaign(COINS, confidence=0.9, declared=4)
+    with pytest.raises(ValueError, match="precision must be above 0"):
+        campaign.add("d", precision=0)
 
 
 def test_levels_are_stored_raw_and_counted_as_whether_above(store):

@@ -15,7 +15,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from cutline import Problem
+from cutline import Problem, judge
 from cutline.campaign import Campaign, CampaignClosed, ConflictingTell, audit
 from cutline.campaign.stores import MemoryStore
 from cutline.campaign.stores.sqlite import SQLiteStore
@@ -31,6 +31,30 @@ class Arm:
     def __init__(self, cost):
         self.cost, self.status = cost, "open"
         self.rewards, self.streak, self.places, self.tripped = [], 0, 0, 0
+        self.line = {}  # what evidence takes, by place; None: nothing came of it
+        self.fed, self.taken = 0, []  # places passed, and what was taken from them
+
+    def settle(self, place, value):
+        """A place in line is settled: evidence goes on as far as it can."""
+        self.line[place] = value
+        while self.fed in self.line:
+            if self.line[self.fed] is not None:
+                self.taken.append(self.line[self.fed])
+            self.fed += 1
+
+    def verdict(self):
+        """What the rewards prove, in the order in which evidence took them."""
+        problem = Problem(arms=1, threshold=TAU, precision=EPS, rewards="binary")
+        return judge(problem, [self.taken]).arms[0]
+
+    def closed(self, bar, arms):
+        """Whether the side it is on is proven, with so many arms in all."""
+        if bar is None or not self.rewards:
+            return False
+        said = self.verdict()
+        above = sum(self.rewards) / len(self.rewards) >= TAU
+        top = said.ledger.top_above if above else said.ledger.top_below
+        return top >= math.log(arms / bar)
 
     def index(self, flying):
         """APT's, with pulls in flight taken for ones that returned the mean."""
@@ -48,7 +72,7 @@ class Model:
     def __init__(self, costs, budget, lost):
         self.arms = [Arm(cost) for cost in costs]
         self.budget, self.lost = budget, lost
-        self.pulls = {}  # handle -> [arm, state, value, expires, number]
+        self.pulls = {}  # handle -> [arm, state, value, expires, number, place]
         self.spent, self.paused, self.closed = 0, False, False
 
     def flying(self, arm=None):
@@ -78,6 +102,7 @@ class Model:
         else:
             pull[2] = self.lost
             self.count(pull[0], self.lost, arm.cost)
+        arm.settle(pull[5], self.lost)
 
     def expire(self, now):
         over = [p for p in self.pulls.values() if p[1] == "asked" and p[3] <= now]
@@ -86,9 +111,12 @@ class Model:
 
     def next_arm(self):
         order = tie_order(SEED, 0, len(self.arms))
-        able = [i for i in order if self.arms[i].status == "open"]
+        able = [i for i in order if self.arms[i].status == "open" and not self.settled(i)]
         able = [i for i in able if self.arms[i].cost <= self.left()]
         return min(able, key=lambda i: self.arms[i].index(self.flying(i)), default=None)
+
+    def settled(self, i):
+        return self.arms[i].closed(self.bar, len(self.arms))
 
     def tell(self, handle, value, cost=None):
         """The answer, or the error's type."""
@@ -99,6 +127,7 @@ class Model:
             pull[1:3] = "told", value
             arm.streak = 0
             self.count(pull[0], value, cost)
+            arm.settle(pull[5], value)
             return "counted"
         if pull[1] in ("lost", "returned"):
             if (pull[1] == "lost" and self.lost is not None) or self.left() < cost:
@@ -107,6 +136,10 @@ class Model:
             pull[1:3] = "told", value
             arm.streak = 0
             self.count(pull[0], value, cost)
+            if pull[5] < arm.fed:  # its turn has passed, so it is now
+                arm.taken.append(value)
+            else:
+                arm.settle(pull[5], value)
             return "counted"
         if pull[1] == "failed" or pull[2] != value:
             return ConflictingTell
@@ -128,16 +161,18 @@ class Machine(RuleBasedStateMachine):
         costs=st.lists(st.sampled_from([1, 1, 1, 2, 5]), min_size=1, max_size=5),
         budget=st.integers(1, 40),
         lost=st.sampled_from([None, None, 0.0]),
+        confidence=st.sampled_from([None, None, 0.6]),
     )
-    def begin(self, costs, budget, lost):
+    def begin(self, costs, budget, lost, confidence):
         names = [f"arm {i}" for i in range(len(costs))]
         problem = Problem(arms=names, threshold=TAU, precision=EPS, rewards="binary")
         self.name = uuid.uuid4().hex
         self.campaign = Campaign(
-            problem, "apt", budget=budget, store=self.store, name=self.name, seed=SEED,
-            lost=lost, cost=costs, lease=LEASE, patience=PATIENCE,
+            problem, "apt", budget=budget, confidence=confidence, store=self.store, name=self.name,
+            seed=SEED, lost=lost, cost=costs, lease=LEASE, patience=PATIENCE,
         )  # fmt: skip
         self.model = Model(costs, budget, lost)
+        self.model.bar = None if confidence is None else 1.0 - confidence
         self.handles = []
 
     def expect(self, wanted, do):
@@ -169,14 +204,16 @@ class Machine(RuleBasedStateMachine):
             assert pull.arm == f"arm {wanted}"
             arm = model.arms[wanted]
             assert (pull.number, pull.cost) == (arm.places, arm.cost)
+            number, ends = len(model.pulls) + 1, self.clock.now + seconds
+            model.pulls[pull.id] = [wanted, "asked", None, ends, number, arm.places]
             arm.places += 1
-            number = len(model.pulls) + 1
-            model.pulls[pull.id] = [wanted, "asked", None, self.clock.now + seconds, number]
             self.handles.append(pull.id)
         assert len(set(self.handles)) == len(self.handles)
         if not pulls:
             assert model.next_arm() is None
-            standing = any(arm.status != "retired" for arm in model.arms)
+            standing = any(
+                arm.status != "retired" and not model.settled(i) for i, arm in enumerate(model.arms)
+            )
             assert pulls.why == ("wait" if model.flying() and standing else "done")
             if pulls.why == "wait":
                 ends = [p[3] for p in model.pulls.values() if p[1] == "asked"]
@@ -248,6 +285,7 @@ class Machine(RuleBasedStateMachine):
         assert self.campaign.give_back(handle) == [pull[1] == "asked"]
         if pull[1] == "asked":
             pull[1] = "returned"
+            self.model.arms[pull[0]].settle(pull[5], None)
 
     @rule(seconds=st.sampled_from([1.0, LEASE / 3, LEASE, 2 * LEASE]))
     def time_passes(self, seconds):
@@ -289,7 +327,9 @@ class Machine(RuleBasedStateMachine):
         arm = data.draw(st.integers(0, len(self.model.arms) - 1))
         self.campaign.attach(f"arm {arm}", values, unpicked=way)
         self.model.arms[arm].rewards += values
-        self.model.arms[arm].places += len(values)
+        for value in values:
+            self.model.arms[arm].settle(self.model.arms[arm].places, value if way else None)
+            self.model.arms[arm].places += 1
 
     @precondition(lambda self: not self.model.closed)
     @rule()
@@ -342,6 +382,9 @@ class Machine(RuleBasedStateMachine):
                 assert getattr(said.counts, state) == states.count(state)
             if arm.rewards:
                 assert said.mean == pytest.approx(sum(arm.rewards) / len(arm.rewards))
+                top = arm.verdict().ledger
+                spoken = top.top_above if said.side == "above" else top.top_below
+                assert said.p_value == pytest.approx(math.exp(-spoken), rel=1e-9)
         found = audit(self.campaign)
         assert found.holds, found.faults
 

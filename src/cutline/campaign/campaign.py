@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, overload
 
@@ -15,6 +14,7 @@ from cutline.campaign.making import (
     costs_of,
     difference,
     digest_of,
+    names_of,
     playable,
     settings_of,
     start_of,
@@ -27,6 +27,7 @@ from cutline.campaign.terms import Terms, problem_of
 from cutline.campaign.verdicts import verdict_on
 from cutline.core.chance import REWARD, chance, uniform
 from cutline.core.problem import Problem
+from cutline.core.stopping import check_can_stop
 from cutline.core.verdict import Verdict
 from cutline.rules import Rule, parse_rule
 
@@ -54,7 +55,9 @@ class Pull(NamedTuple):
     def seed(self) -> int:
         """A whole number below 2**31 that is this trial's alone, the same in every replay."""
         key0, key1, arm = self.key
-        return int(uniform(chance(key0, key1, 0, arm, self.number, REWARD), 0) * 2**31)
+        what = chance(key0, key1, 0, arm, 0, REWARD)
+        start, stride = (int(uniform(what, draw) * 2**31) for draw in (0, 1))
+        return (start + self.number * (2 * stride + 1)) % 2**31  # no two of an arm are the same
 
 
 class Pulls(tuple[Pull, ...]):
@@ -87,7 +90,8 @@ class Campaign:
     arms there may be, where some are to be added later. ``lease`` is how many seconds a pull may
     take, ``patience`` after how many failed or lost pulls in a row an arm is suspended. ``about``
     is what else a reward depends on, such as a command line, as plain values: it is kept, and must
-    be the same when the campaign is taken up again.
+    be the same when the campaign is taken up again. So must all the rest, save ``lease`` and
+    ``patience``, which stay as they were at first.
 
     >>> problem = Problem(arms=["a", "b"], threshold=0.5, rewards="binary")
     >>> campaign = Campaign(problem, budget=20)
@@ -132,7 +136,7 @@ class Campaign:
         arms = arms_of(problem, playable(given, problem), cost, seed)
         settings |= {"digest": digest_of(arms), "about": dict(about or {})}
         self.access = Access(open_store(store), str(name), given)
-        head = Head(0, self.name, time.time(), settings, budget)
+        head = Head(0, self.name, 0.0, settings, budget)
         head.arms = head.unsettled = len(arms)
         terms = self.access.terms(settings)
         same: dict[float | None, float | None] = {}  # most stand alike: one number for them all
@@ -154,7 +158,7 @@ class Campaign:
         """Take up a campaign that is in a store.
 
         A rule of your own that is in no file is handed in again. Where a ``problem`` is given that
-        is not the stored one, an error shows the difference.
+        is not the one that it began with, an error shows the difference.
         """
         campaign = cls.__new__(cls)
         campaign.access = Access(open_store(store), str(name))
@@ -164,10 +168,12 @@ class Campaign:
             raise DifferentCampaign(
                 f"campaign {name!r} is played by {spec}, not by {campaign.access.rule.spec}"
             )
-        if problem is not None and problem != campaign.problem:
-            raise DifferentCampaign(
-                f"campaign {name!r} asks another question: {difference(campaign.problem, problem)}"
-            )
+        if problem is not None:
+            began = campaign.access.do("look", _first_problem, write=False)
+            if problem != began:
+                raise DifferentCampaign(
+                    f"campaign {name!r} asks another question: {difference(began, problem)}"
+                )
         return campaign
 
     # What workers do.
@@ -258,7 +264,9 @@ class Campaign:
     def give_back(self, *pulls: Pull | str, note: str | None = None) -> list[bool]:
         """Pulls that will not be made, through no fault of their arms: their budget is free again.
 
-        Unlike a failure it says nothing of the arm. False for one that is not in flight any more.
+        Unlike a failure it says nothing of the arm, which is honest only if not being made has
+        nothing to do with what would have come of it: trials that are always stopped because they
+        hang should fail. False for one that is not in flight any more.
         """
         handles, text = [_handle(pull) for pull in pulls], _note(note)
         return self.access.do(
@@ -278,14 +286,24 @@ class Campaign:
         else:
             self.access.do("resume", lambda t, terms: moves.resume_arm(t, _named(t, arm)))
 
-    def extend(self, *, budget: int) -> None:
-        """Spend up to so much more than was agreed."""
+    def extend(self, *, budget: int | None = None, to: int | None = None) -> None:
+        """Spend up to so much more than was agreed; or up to so much in all.
+
+        With ``to``, several who extend to the same do it once; it never takes anything back.
+        """
+        if (budget is None) == (to is None):
+            raise ValueError("extend(budget=...) by so much, or extend(to=...) so much in all")
 
         def move(t: Transaction, terms: Terms) -> None:
-            moves.extend(t, budget)
+            more = budget
+            if more is None:
+                more = int(to or 0) - (t.head.budget or 0)
+                if more <= 0 and t.head.budget is not None:
+                    return
+            moves.extend(t, more)
             self.access.renumber(t)
 
-        self.access.do("extend", move, again=False)
+        self.access.do("extend", move, again=budget is None)
 
     def add(
         self,
@@ -302,18 +320,20 @@ class Campaign:
         Beyond the declared number of arms the promises of the verdict end, and it says so.
         """
 
+        (name,) = names_of([str(arm)])
+
         def move(t: Transaction, terms: Terms) -> None:
             moves.refuse_closed(t.head)
-            if t.named(arm) is not None:
-                raise ValueError(f"there is an arm {arm!r} in the campaign already")
+            if t.named(name) is not None:
+                raise ValueError(f"there is an arm {name!r} in the campaign already")
             like = t.arm(0)
             for what, given, known in (("level", level, like.level), ("sd", sd, like.sd)):
                 if given is not None and known is None:
                     raise ValueError(f"the arms of this campaign have no {what}")
-            (price,) = costs_of(cost, [str(arm)])
+            (price,) = costs_of(cost, [name])
             new = Arm(
                 t.head.arms,
-                str(arm),
+                name,
                 like.threshold if threshold is None else float(threshold),
                 like.precision if precision is None else float(precision),
                 like.level if level is None else float(level),
@@ -321,7 +341,10 @@ class Campaign:
                 price,
                 float(ties_of(terms.seed, t.head.arms, 1)[0]),
             )
-            new.kept = start_of(terms.rule, problem_of([new], terms.rewards))[0]
+            alone = problem_of([new], terms.rewards)
+            if t.head.budget is None:
+                check_can_stop(alone, terms.confidence)
+            new.kept = start_of(terms.rule, alone)[0]
             moves.add(t, terms, new)
             self.access.renumber(t)
 
@@ -450,6 +473,12 @@ class Campaign:
                 f"there is another campaign {self.name!r} in {self.access.store.shown}: "
                 f"{'; '.join(differs)}. Take another name, or extend(budget=...) that one"
             )
+
+
+def _first_problem(t: Transaction, terms: Terms) -> Problem:
+    """The question as it was before arms were added."""
+    arms = t.all_arms()[: t.head.settings["first_arms"]]
+    return problem_of(arms, terms.rewards, terms.measured if _levels(t.head) else None)
 
 
 def _agree(t: Transaction, about: dict[str, object]) -> None:

@@ -71,7 +71,7 @@ order of all that happened.
 ARM_COLUMNS = {
     "number": int, "arm": str, "threshold": float, "precision": float, "level": float, "sd": float,
     "cost": int, "status": str, "asked": int, "in_flight": int, "told": int, "failed": int,
-    "lost": int, "late": int, "attached": int, "pulls": int, "mean": float,
+    "lost": int, "late": int, "returned": int, "attached": int, "pulls": int, "mean": float,
 }  # fmt: skip
 """What is said of an arm beside the verdict; ``pulls`` are the rewards that count."""
 

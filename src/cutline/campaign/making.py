@@ -66,7 +66,7 @@ def settings_of(
         try:
             if isinstance(lost, str | bytes):
                 raise ValueError(f"a reward must be a number, got {lost!r}")
-            problem.measured.check(lost)
+            lost = problem.measured.check(lost)
         except (ValueError, TypeError) as error:
             raise ValueError(f"lost is the reward that a lost pull stands for: {error}") from None
     played = playable(rule, problem)
@@ -108,7 +108,16 @@ def numbers_of(rule: IndexRule, problem: Problem, budget: int | None) -> dict[st
     return {**own, "arms": len(problem.arms), "budget": budget or 0}
 
 
+def names_of(names: Sequence[str]) -> Sequence[str]:
+    """The names, if every store can keep them."""
+    for name in names:
+        if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+            raise ValueError(f"a store cannot keep the characters of the arm's name {name!r}")
+    return names
+
+
 def arms_of(problem: Problem, rule: IndexRule, cost: Any, seed: int) -> list[Arm]:
+    names_of(problem.arms)
     costs = costs_of(cost, problem.arms)
     ties = ties_of(seed, 0, len(problem.arms)).tolist()
     kept = start_of(rule, problem)
@@ -147,8 +156,8 @@ def costs_of(cost: Any, names: Sequence[str]) -> list[int]:
         raise ValueError(f"cost must be one number or one per arm: {len(names)}, got {len(costs)}")
     for value in set(costs):
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or not 0 <= value < MOST:
-            raise ValueError(f"a pull costs a whole number of units, 0 or more, got {value!r}")
+        if not whole or not 1 <= value < MOST:
+            raise ValueError(f"a pull costs a whole number of units, 1 or more, got {value!r}")
     return [int(value) for value in costs]
 
 

@@ -277,6 +277,7 @@ def _tell_late(t: Transaction, terms: Terms, pull: PullRow, value: float, each: 
     _enter(t, terms, arm, pull, value, each)
     if pull.nth < arm.fed:  # its turn has passed, so it is now
         _feed(terms, arm, value)
+    if terms.eager:
         _see_if_closed(head, terms, arm)
     t.touch(arm)
     return COUNTED
@@ -424,15 +425,16 @@ def weigh(t: Transaction, terms: Terms) -> None:
 
 def _in_turn(t: Transaction, terms: Terms, arm: Arm, pull: PullRow) -> None:
     """Weigh a pull that was just settled, and those that waited for it."""
-    if not terms.eager or pull.nth != arm.fed:
+    if not terms.eager:
         return
-    _pass(terms, arm, pull)
-    if arm.places - arm.flying > arm.fed:
-        for later in t.since(pull.seq + 1, arm.number):
-            if later.nth != arm.fed or later.state == ASKED:
-                break
-            _pass(terms, arm, later)
-    _see_if_closed(t.head, terms, arm)
+    if pull.nth == arm.fed:
+        _pass(terms, arm, pull)
+        if arm.places - arm.flying > arm.fed:
+            for later in t.since(pull.seq + 1, arm.number):
+                if later.nth != arm.fed or later.state == ASKED:
+                    break
+                _pass(terms, arm, later)
+    _see_if_closed(t.head, terms, arm)  # out of turn, too: the side may have changed
 
 
 def _pass(terms: Terms, arm: Arm, pull: PullRow) -> None:

@@ -108,7 +108,7 @@ def _let_them_work(campaign: "Campaign", workers: int, file: str) -> None:
             time.sleep(0.05)
     for each in team:
         each.join()
-    if campaign.ask():
+    if campaign.ask(1).why != "done":
         raise click.ClickException("the workers ended before the campaign did")
 
 

@@ -373,7 +373,7 @@ def _extend(campaign: "Campaign", had: int | None, budget: int | None) -> None:
             f"campaign {campaign.name!r} has a budget of {had:,}, got --budget {budget}: what was "
             "agreed on cannot be taken back, give as much or more"
         )
-    campaign.extend(budget=budget - had)
+    campaign.extend(to=budget)
     note(f"its budget was {had:,} and is {budget:,} from now on")
 
 

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 import click
 
@@ -93,18 +92,10 @@ def pick(store: "Store", name: str | None) -> str:
 
 
 def shown(where: str) -> str:
-    """A store's address without a password.
+    """A store's address without a password."""
+    from cutline.campaign.stores.base import without_password
 
-    >>> shown("postgresql://ann:secret@db.example/evals"), shown("evals.db")
-    ('postgresql://ann:***@db.example/evals', 'evals.db')
-    """
-    if "://" not in where:
-        return where
-    with contextlib.suppress(ValueError):
-        password = urlsplit(where).password
-        if password:
-            return where.replace(f":{password}@", ":***@", 1)
-    return where
+    return without_password(where)
 
 
 # Printing.

@@ -27,7 +27,8 @@ TAIL = 65_536  # bytes of a trial's output that are looked at, from the end
 NOTE = 200  # characters of it that are kept
 _PLACES = re.compile(r"\{(arm|pull|seed)\}|\{arm\.([^{}]+)\}")
 _NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)(?!\w)", re.IGNORECASE
+    r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)(?!\.?\w)(?!,\d)",
+    re.IGNORECASE,
 )
 
 

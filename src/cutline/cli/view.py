@@ -102,7 +102,8 @@ def glance(campaign: "Campaign", names: Iterable[str], recent: Iterable[str]) ->
         rows = sorted(judged(t, terms, seen), key=_undecided)
         return Glance(replace(t.head), tuple(rows), judged(t, terms, known(t, names)))
 
-    return campaign.access.do("weigh", look)
+    lazy = campaign.confidence is None  # what is weighed now need not be weighed again
+    return campaign.access.do("weigh", look, write=lazy)
 
 
 def _undecided(arm: "ArmVerdict") -> tuple[bool, bool, float]:

@@ -4,7 +4,7 @@ import os
 from importlib import import_module
 from pathlib import Path
 
-from cutline.campaign.stores.base import Store, Transaction
+from cutline.campaign.stores.base import Store, Transaction, without_password
 from cutline.campaign.stores.memory import MemoryStore
 
 __all__ = ["MemoryStore", "Store", "Transaction", "open_store"]
@@ -24,7 +24,8 @@ def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
             store: Store = import_module("cutline.campaign.stores.postgres").PostgresStore(text)
             return store
         if "://" in text:
-            raise ValueError(f"a store is a file or postgresql://..., got {text!r}")
+            shown = without_password(text)
+            raise ValueError(f"a store is a file or postgresql://..., got {shown!r}")
         store = import_module("cutline.campaign.stores.sqlite").SQLiteStore(Path(text))
         return store
     return where

@@ -1,5 +1,6 @@
 """What a store is: where campaigns live, changed in transactions."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -116,3 +117,13 @@ def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     """A list in pieces."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+def without_password(where: str) -> str:
+    """A store's address as it may be shown.
+
+    >>> without_password("postgresql://ann:secret@db.example/evals?sslpassword=x")
+    'postgresql://ann:***@db.example/evals?sslpassword=***'
+    """
+    hidden = re.sub(r"(://[^/@:]*):[^@]*@", r"\1:***@", where)
+    return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", hidden)

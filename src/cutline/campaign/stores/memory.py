@@ -34,7 +34,7 @@ class MemoryStore:
         with self._lock:
             if head.name in self._games:
                 return False
-            head.id = len(self._games)
+            head.id, head.created = len(self._games), self._clock()
             self._games[head.name] = _Game(head, arms, self._clock)
             return True
 
@@ -47,7 +47,7 @@ class MemoryStore:
 
     def heads(self) -> list[Head]:
         """See :class:`Store`."""
-        return [replace(game.head) for game in self._games.values()]
+        return [replace(game.head) for game in list(self._games.values())]
 
     def delete(self, name: str) -> None:
         """See :class:`Store`."""

@@ -4,9 +4,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
-from urllib.parse import quote
 
 from cutline.campaign.errors import StoreError, StoreUnavailable
+from cutline.campaign.stores.base import without_password
 from cutline.campaign.stores.sql import SELECT_HEAD, SQLStore, make_tables, upgrade_tables
 
 try:
@@ -37,18 +37,19 @@ class PostgresStore(SQLStore):
         super().__init__()
         self.where = url
         self._clock = clock
+        self.shown = without_password(url)
         try:
-            self.shown = _shown(url)
+            conninfo_to_dict(url)
         except psycopg.ProgrammingError:
             raise StoreError(
                 "this is no PostgreSQL address: one is written postgresql://user@host:5432/database"
             ) from None
 
-    def connect(self) -> "_Server":
+    def connect(self, *, make: bool) -> "_Server":
         """See :class:`SQLStore`."""
         server = _Server(self.where, self._clock)
         try:
-            make_tables(server, self.shown)
+            make_tables(server, self.shown, make)
         except BaseException:
             server.close()
             raise
@@ -77,7 +78,10 @@ class _Server:
         self._url, self._own_clock = url, clock
         self._now: float | None = None
         with self._errors():
-            self._db = psycopg.connect(url, autocommit=True, connect_timeout=10)
+            self._db = psycopg.connect(
+                url, autocommit=True, connect_timeout=10, keepalives_idle=15, keepalives_interval=5,
+                keepalives_count=3,
+            )  # fmt: skip
             self._db.execute("SET search_path TO cutline")
             # One that is frozen or cut off in a transaction must not hold up the others for ever.
             self._db.execute(f"SET idle_in_transaction_session_timeout = {1000 * IDLE:.0f}")
@@ -92,10 +96,10 @@ class _Server:
         try:
             yield
         except psycopg.errors.InsufficientPrivilege as error:
-            raise StoreError(f"{_shown(self._url)}: {_first_line(error)}") from error
+            raise StoreError(f"{without_password(self._url)}: {_first_line(error)}") from error
         except (psycopg.errors.DiskFull, psycopg.errors.ReadOnlySqlTransaction) as error:
             raise StoreError(
-                f"{_shown(self._url)} cannot be written to: {_first_line(error)}"
+                f"{without_password(self._url)} cannot be written to: {_first_line(error)}"
             ) from error
         except (
             psycopg.OperationalError,
@@ -103,10 +107,10 @@ class _Server:
             psycopg.errors.IdleInTransactionSessionTimeout,
         ) as error:
             if any(words in str(error) for words in FOR_GOOD):
-                raise StoreError(f"{_shown(self._url)}: {_first_line(error)}") from None
+                raise StoreError(f"{without_password(self._url)}: {_first_line(error)}") from None
             # Nobody there, a connection that broke, a deadlock: it may go through later.
             raise StoreUnavailable(
-                f"{_shown(self._url)} does not answer: {_first_line(error)}"
+                f"{without_password(self._url)} does not answer: {_first_line(error)}"
             ) from error
 
     def begin(self, *, write: bool) -> None:
@@ -169,6 +173,9 @@ class _Server:
         self.rows("DELETE FROM version")
         self.rows("INSERT INTO version VALUES (?)", [version])
 
+    def compact(self) -> None:
+        self.rows("VACUUM (FULL) campaign, arm, pull, event")
+
     def close(self) -> None:
         self._db.close()
 
@@ -181,9 +188,3 @@ def _marked(sql: str) -> Any:
 
 def _first_line(error: Exception) -> str:
     return str(error).strip().split("\n")[0]
-
-
-def _shown(url: str) -> str:
-    """The address without a password."""
-    password = conninfo_to_dict(url).get("password")
-    return url.replace(f":{quote(str(password))}@", ":***@").replace(f":{password}@", ":***@")

@@ -100,13 +100,22 @@ class Connection(Protocol):
     def set_version(self, version: int) -> None:
         """Say which version the tables are."""
 
+    def compact(self) -> None:
+        """Give back the room of what was deleted."""
+
     def close(self) -> None:
         """Let go of it."""
 
 
-def make_tables(db: Connection, where: str) -> None:
+class Nothing(UnknownCampaign, StoreError):
+    """There are no tables, and nobody has asked for any."""
+
+
+def make_tables(db: Connection, where: str, make: bool) -> None:
     """See that the tables are there and of today's version."""
     version = db.version()
+    if version is None and not make:
+        raise Nothing(f"there is no campaign in {where}")
     if version is None:
         db.begin(write=True)
         try:
@@ -290,13 +299,13 @@ class SQLTransaction:
                 found = self._db.head(self._name, write=self._write)
                 if not found:
                     raise UnknownCampaign(f"there is no campaign {self._name!r} in {self._where}")
+                self.head = self._settings.head(found[0])
             except BaseException:
                 self._db.rollback()
                 raise
         except BaseException:
             self._store.lock.release()
             raise
-        self.head = self._settings.head(found[0])
         self._before = tuple(found[0][3:])
         return self
 
@@ -498,24 +507,30 @@ class SQLStore:
         self._db: Connection | None = None
         self._owner = 0
 
-    def connect(self) -> Connection:
-        """A new connection, the tables being there and of today's version."""
+    def connect(self, *, make: bool) -> Connection:
+        """A new connection to tables of today's version, made if there are none and it is asked."""
         raise NotImplementedError
 
-    def db(self) -> Connection:
+    def db(self, *, make: bool = False) -> Connection:
         """The connection of this process."""
-        if self._db is not None and self._owner != os.getpid():
-            _INHERITED.append(self._db)  # it is the parent's, who goes on with it: not to be closed
-            self._db = None
+        self._leave_to_parent()
         if self._db is None or self._db.broken:
-            self._db = self.connect()
+            self._db = self.connect(make=make)
             self._owner = os.getpid()
         return self._db
+
+    def _leave_to_parent(self) -> None:
+        """A connection that was there before a fork is not this process's to close."""
+        if self._db is not None and self._owner != os.getpid():
+            _INHERITED.append(self._db)
+            self._db = None
 
     def create(self, head: Head, arms: Sequence[Arm]) -> bool:
         """See :class:`Store`."""
         with self.lock:
-            return create(self.db(), head, arms)
+            db = self.db(make=True)
+            head.created = db.clock()
+            return create(db, head, arms)
 
     def begin(self, name: str, move: str, *, write: bool = True) -> SQLTransaction:
         """See :class:`Store`."""
@@ -524,7 +539,10 @@ class SQLStore:
     def heads(self) -> list[Head]:
         """See :class:`Store`."""
         with self.lock:
-            return [self.settings.head(row) for row in self.db().rows(SELECT_HEADS)]
+            try:
+                return [self.settings.head(row) for row in self.db().rows(SELECT_HEADS)]
+            except Nothing:
+                return []
 
     def delete(self, name: str) -> None:
         """See :class:`Store`."""
@@ -534,11 +552,12 @@ class SQLStore:
     def compact(self) -> None:
         """See :class:`Store`."""
         with self.lock:
-            self.db().rows("VACUUM")
+            self.db().compact()
 
     def release(self) -> None:
         """See :class:`Store`."""
         with self.lock:
-            if self._db is not None and self._owner == os.getpid():
+            self._leave_to_parent()
+            if self._db is not None:
                 self._db.close()
             self._db = None

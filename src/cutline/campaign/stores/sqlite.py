@@ -35,11 +35,13 @@ class SQLiteStore(SQLStore):
         self.where = self.shown = str(path)
         self._clock = clock
 
-    def connect(self) -> "_File":
+    def connect(self, *, make: bool) -> "_File":
         """See :class:`SQLStore`."""
+        if not make and not self.path.exists():
+            raise sql.Nothing(f"there is no file {self.path}, so no campaign in it")
         file = _File(self.path, self._clock)
         try:
-            make_tables(file, self.where)
+            make_tables(file, self.where, make)
         except BaseException:
             file.close()
             raise
@@ -197,6 +199,9 @@ class _File:
     def set_version(self, version: int) -> None:
         self.rows(f"PRAGMA application_id = {OURS}")
         self.rows(f"PRAGMA user_version = {version}")
+
+    def compact(self) -> None:
+        self.rows("VACUUM")
 
     def close(self) -> None:
         self._db.close()
