@@ -102,6 +102,7 @@ def check_store(open_it: Callable[[], Store], *, moves: int = 300, seed: int = 0
     problem = Problem(arms=6, threshold=0.5, precision=0.05, rewards="bounded")
     name = f"check {time.time_ns()}"
     settings = {"budget": moves // 2, "cost": [1, 1, 2, 1, 3, 1], "seed": seed, "name": name}
+    settings |= {"patience": 3, "confidence": 0.9 if seed % 2 else None}
     here = Campaign(problem, store=MemoryStore(), **settings)  # type: ignore[arg-type]
     there = Campaign(problem, store=open_it(), **settings)  # type: ignore[arg-type]
     out: list[tuple[str, str]] = []  # handles, here and there
@@ -135,9 +136,12 @@ def check_store(open_it: Callable[[], Store], *, moves: int = 300, seed: int = 0
             out += _in_flight(here, there, out)
             both(lambda campaign, i, p=pair: campaign.tell(p[i], 0.5), "late tell")  # type: ignore[misc]
         elif kind == "other":
-            arm = str(deal.randrange(6))
-            both(lambda campaign, i, a=arm: campaign.attach(a, [0.25], unpicked=True), "attach")  # type: ignore[misc]
-            both(lambda campaign, i: campaign.extend(budget=2), "extend")
+            arm, way = str(deal.randrange(6)), deal.randrange(8)
+            if way == 7 and out:
+                pair = out.pop()
+                both(lambda campaign, i, p=pair: campaign.give_back(p[i]), "give back")  # type: ignore[misc]
+            else:
+                both(lambda campaign, i, a=arm, w=way: _something_else(campaign, a, w), "other")  # type: ignore[misc]
         else:
             there = Campaign.open(open_it(), name)
         both(lambda campaign, i: (campaign.spent, campaign.in_flight), "counters")
@@ -145,6 +149,25 @@ def check_store(open_it: Callable[[], Store], *, moves: int = 300, seed: int = 0
     for campaign in (here, there):
         found = audit(campaign)
         assert found.holds, f"{campaign}: {found.faults}"
+
+
+def _something_else(campaign: Campaign, arm: str, way: int) -> None:
+    """One of the moves that are made now and then."""
+    if way == 0:
+        campaign.add(f"added {campaign.access.head().arms}", threshold=0.4)
+    elif way == 1:
+        campaign.retire(arm)
+    elif way == 2:
+        campaign.pause()
+        assert campaign.ask(2).why == "paused", "a paused campaign hands out pulls"
+        campaign.resume()
+    elif way == 3:
+        for name in campaign.verdict().unmeasured:
+            campaign.resume(name)
+    elif way == 4:
+        campaign.extend(budget=2)
+    else:
+        campaign.attach(arm, [0.25], unpicked=way == 5)
 
 
 def _in_flight(

@@ -46,7 +46,18 @@ class Generous(MemoryStore):
         return game
 
 
-@pytest.mark.parametrize("broken", [Forgetful, Generous])
+class Careless(MemoryStore):
+    """Goes on asking for arms that were retired."""
+
+    def begin(self, name, move, *, write=True):
+        game = super().begin(name, move, write=write)
+        for arm in game._arms:
+            if arm.status == "retired":
+                arm.status = "open"
+        return game
+
+
+@pytest.mark.parametrize("broken", [Forgetful, Generous, Careless])
 def test_a_store_that_loses_something_is_found_out(broken):
     store = broken()
     with pytest.raises(AssertionError):
