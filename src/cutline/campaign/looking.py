@@ -132,8 +132,8 @@ def _arm_row(arm: Arm, terms: Terms) -> Row:
     mean = arm.total / arm.pulls + terms.origin(arm) if arm.pulls else None
     values = (
         arm.number, arm.name, arm.threshold, arm.precision, arm.level, arm.sd, arm.cost, arm.status,
-        arm.asked, arm.flying, arm.told, arm.failed, arm.lost, arm.late, arm.attached, arm.pulls,
-        mean,
+        arm.asked, arm.flying, arm.told, arm.failed, arm.lost, arm.late, arm.returned, arm.attached,
+        arm.pulls, mean,
     )  # fmt: skip
     return dict(zip(ARM_COLUMNS, values, strict=True))
 
