@@ -136,6 +136,7 @@ def test_the_exit_code_is_the_reward_or_the_pull_has_failed(run, script, zero_on
         ("score=1e-1", 0.1),
         ("[0.2, .75]", 0.75),
         ("accuracy 1.", 1.0),
+        ("12,0.75", 0.75),
         ("took 0.97s, 12.5ms, 1,000 steps", None),  # not numbers by themselves
         ("0.5 then v2beta a1 x_3", 0.5),  # parts of words are not numbers
         ("", None),

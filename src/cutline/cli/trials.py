@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 TAIL = 65_536  # bytes of a trial's output that are looked at, from the end
 NOTE = 200  # characters of it that are kept
 _PLACES = re.compile(r"\{(arm|pull|seed)\}|\{arm\.([^{}]+)\}")
+# A number that stands by itself: not 0.97s, nor a part of 1,000.
 _NUMBER = re.compile(
-    r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)(?!\.?\w)(?!,\d)",
+    r"(?<![\w.])(?!(?<=\d,)\d{3}\b)"
+    r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)"
+    r"(?!\.?\w)(?!,\d{3}\b)",
     re.IGNORECASE,
 )
 
