@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import signal
 
 import pytest
 
@@ -17,3 +18,10 @@ def _examples_write_elsewhere(request, monkeypatch):
     """The examples of a page run in an empty folder."""
     if request.node.path.suffix == ".md":
         monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_heard():
+    """Tests that press Ctrl-C work in the background, too, where a shell lets it be ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
