@@ -6,8 +6,9 @@ import uuid
 
 import postgres
 import pytest
+import soak
 
-from cutline.campaign.stores import MemoryStore
+from cutline.campaign.stores import MemoryStore, sql
 from cutline.campaign.stores.sqlite import SQLiteStore
 
 
@@ -31,6 +32,28 @@ def database(server):
     with psycopg.connect(server.url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
     return server.url.removesuffix("postgres") + name
+
+
+@pytest.fixture
+def releases(monkeypatch):
+    """Let go of every connection in the end, as a program does that ends."""
+    made, begin = [], sql.SQLStore.__init__
+
+    def remember(store):
+        begin(store)
+        made.append(store)
+
+    monkeypatch.setattr(sql.SQLStore, "__init__", remember)
+    yield
+    for store in made:
+        store.release()
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    """A warm process that brings up workers."""
+    with soak.Nursery() as made:
+        yield made
 
 
 class Clock:

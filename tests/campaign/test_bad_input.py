@@ -34,19 +34,7 @@ from cutline.campaign.stores.sqlite import SQLiteStore, refuse_network
 TABLES = ("campaign", "arm", "pull", "event")
 
 
-@pytest.fixture(autouse=True)
-def _release(monkeypatch):
-    """Let go of every connection in the end, as a program does that ends."""
-    made, begin = [], sql.SQLStore.__init__
-
-    def remember(store):
-        begin(store)
-        made.append(store)
-
-    monkeypatch.setattr(sql.SQLStore, "__init__", remember)
-    yield
-    for store in made:
-        store.release()
+pytestmark = pytest.mark.usefixtures("releases")
 
 
 def new(store, rewards="binary", **settings):

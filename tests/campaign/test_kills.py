@@ -24,25 +24,7 @@ KILLS = 50  # in each of the four runs at random: 200, and those at named points
 LEASE = 0.4
 
 
-@pytest.fixture(autouse=True)
-def _release(monkeypatch):
-    """Let go of every connection in the end, as a program does that ends."""
-    made, begin = [], sql.SQLStore.__init__
-
-    def remember(store):
-        begin(store)
-        made.append(store)
-
-    monkeypatch.setattr(sql.SQLStore, "__init__", remember)
-    yield
-    for store in made:
-        store.release()
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    with soak.Nursery() as made:
-        yield made
+pytestmark = pytest.mark.usefixtures("releases")
 
 
 @pytest.fixture(scope="module")

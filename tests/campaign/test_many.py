@@ -13,30 +13,12 @@ import soak
 
 from cutline import Problem
 from cutline.campaign import Campaign, audit, open_store
-from cutline.campaign.stores import sql, sqlite
+from cutline.campaign.stores import sqlite
 
 MANY = 32
 
 
-@pytest.fixture(autouse=True)
-def _release(monkeypatch):
-    """Let go of every connection in the end, as a program does that ends."""
-    made, begin = [], sql.SQLStore.__init__
-
-    def remember(store):
-        begin(store)
-        made.append(store)
-
-    monkeypatch.setattr(sql.SQLStore, "__init__", remember)
-    yield
-    for store in made:
-        store.release()
-
-
-@pytest.fixture(scope="module")
-def nursery():
-    with soak.Nursery() as made:
-        yield made
+pytestmark = pytest.mark.usefixtures("releases")
 
 
 def start(nursery, tmp_path, task, each, **options):
