@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from cutline.campaign import Campaign, MemoryStore, Store, audit
+from cutline.campaign import Campaign, MemoryStore, Pull, Store, audit
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 from cutline.rules.base import IndexRule, Rule
@@ -97,7 +97,13 @@ def check_store(open_it: Callable[[], Store], *, moves: int = 300, seed: int = 0
     * Both hand out the same pulls in the same order, and give the same verdict.
     * Nothing is lost by opening the store anew, and no move counts twice.
     * Leases run out, budgets are kept, and a replay of all events agrees.
+    * A batch among many arms holds the pulls that would have been handed out one by one.
     """
+    _check_moves(open_it, moves, seed)
+    _check_batches(open_it, seed)
+
+
+def _check_moves(open_it: Callable[[], Store], moves: int, seed: int) -> None:
     deal = random.Random(seed)
     problem = Problem(arms=6, threshold=0.5, precision=0.05, rewards="bounded")
     name = f"check {time.time_ns()}"
@@ -149,6 +155,33 @@ def check_store(open_it: Callable[[], Store], *, moves: int = 300, seed: int = 0
     for campaign in (here, there):
         found = audit(campaign)
         assert found.holds, f"{campaign}: {found.faults}"
+
+
+def _check_batches(open_it: Callable[[], Store], seed: int) -> None:
+    deal = random.Random(seed)
+    arms = 150
+    problem = Problem(arms=arms, threshold=0.5, precision=0.05, rewards="bounded")
+    costs = [100, *(deal.choice([1, 1, 1, 2, 5]) for _ in range(arms - 1))]
+    settings = {"budget": 15 * arms, "cost": costs, "seed": seed}
+    here = Campaign(problem, **settings)  # type: ignore[arg-type]
+    there = Campaign(problem, store=open_it(), name=f"batches {time.time_ns()}", **settings)  # type: ignore[arg-type]
+    out: list[tuple[Pull, Pull]] = []  # here and there
+    while (pulls := there.ask(deal.choice([1, 40, 90, 200, 500]))) or out:
+        for pull in pulls:
+            own = here.ask(1)
+            assert own, f"the store hands out {pull.arm!r} where one by one there is none"
+            assert own[0].arm == pull.arm, f"{own[0].arm!r} is next, in a batch {pull.arm!r}"
+            out.append((own[0], pull))
+        deal.shuffle(out)
+        kept = deal.choice([0, len(out) // 2, len(out) // 2]) if pulls else 0
+        done, out = out[kept:], out[:kept]
+        made, not_made = done[len(done) // 3 :], done[: len(done) // 3]
+        values = [deal.random() * int(own.arm) / arms for own, _ in made]
+        for i, campaign in enumerate((here, there)):
+            campaign.give_back(*(pair[i] for pair in not_made))
+            campaign.tell_many(zip((pair[i] for pair in made), values, strict=True))
+    why = here.ask(1).why
+    assert why == pulls.why, f"in the end {why!r} one by one, {pulls.why!r} in batches"
 
 
 def _something_else(campaign: Campaign, arm: str, way: int) -> None:

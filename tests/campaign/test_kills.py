@@ -182,7 +182,7 @@ def test_a_move_is_killed(address, nursery, tmp_path, move, point):
 def _assert_done_once(campaign, move, pull):
     with campaign.store.begin("main", "look", write=False) as t:
         arms = {arm.name: arm for arm in t.all_arms()}
-        row = t.pulls([int(pull.id.split("-")[0])])[0]
+        row = t.pull(int(pull.id.split("-")[0]))
         if move == "ask":
             assert t.head.flying in (2, 3)  # where the first was committed, it is in flight
         elif move == "tell":

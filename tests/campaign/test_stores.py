@@ -7,7 +7,7 @@ from cutline.campaign.stores import open_store
 from cutline.testing import check_store
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(8))
 def test_memory_is_a_store(seed):
     store = MemoryStore()
     check_store(lambda: store, seed=seed)
@@ -57,7 +57,18 @@ class Careless(MemoryStore):
         return game
 
 
-@pytest.mark.parametrize("broken", [Forgetful, Generous, Careless])
+class Hasty(MemoryStore):
+    """Begins at the front of the line again where it should read on."""
+
+    def begin(self, name, move, *, write=True):
+        game = super().begin(name, move, write=write)
+        if "first" not in vars(game):
+            first = game.first
+            game.first = lambda n, left, after=None: first(n, left)
+        return game
+
+
+@pytest.mark.parametrize("broken", [Forgetful, Generous, Careless, Hasty])
 def test_a_store_that_loses_something_is_found_out(broken):
     store = broken()
     with pytest.raises(AssertionError):

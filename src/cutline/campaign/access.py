@@ -23,7 +23,7 @@ class Access:
 
     def __init__(self, store: Store, name: str, rule: Rule | None = None) -> None:
         self.store, self.name, self._rule = store, name, rule
-        self._known: dict[int, tuple[dict[str, Any], Terms]] = {}
+        self._known: tuple[dict[str, Any], Terms] | None = None
 
     @property
     def rule(self) -> Rule:
@@ -45,32 +45,34 @@ class Access:
         return self.retry(look)
 
     def terms(self, settings: dict[str, Any]) -> Terms:
-        """What settings mean; those of a campaign are the same object each time."""
-        known = self._known.get(id(settings))
-        if known is None:
+        """What settings mean; those of a campaign are the same object until they change."""
+        known = self._known
+        if known is None or settings is not known[0]:
             rewards = Rewards(**settings["rewards"])
             counted = Rewards("binary") if settings["levels"] else rewards
             alone = Problem(arms=1, threshold=settings["bar"], rewards=counted)
-            terms = Terms.of(settings, playable(self.rule, alone))
-            known = self._known[id(settings)] = (settings, terms)
+            known = self._known = (settings, Terms.of(settings, playable(self.rule, alone)))
         return known[1]
 
     def do(
         self,
         move: str,
-        what: Callable[[Transaction, Terms], Answer],
-        *,
+        what: Callable[..., Answer],
+        *given: object,
         write: bool = True,
         again: bool = True,
     ) -> Answer:
-        """One move in one transaction; ``again``: once more where the store does not answer."""
+        """One move in one transaction, ``what(transaction, terms, *given)``.
+
+        ``again``: once more where the store does not answer.
+        """
         patience = None
         while True:
             try:
                 with self.store.begin(self.name, move, write=write) as t:
                     terms = self.terms(t.head.settings)
                     t.place = terms.place
-                    return what(t, terms)
+                    return what(t, terms, *given)
             except StoreUnavailable:
                 if not again:
                     raise

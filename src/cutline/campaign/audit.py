@@ -9,7 +9,6 @@ from cutline.campaign.access import Access
 from cutline.campaign.campaign import Campaign
 from cutline.campaign.errors import CampaignError
 from cutline.campaign.making import digest_of, numbers_of, start_of
-from cutline.campaign.moves import Report
 from cutline.campaign.records import (
     ASKED,
     ATTACHED,
@@ -188,7 +187,7 @@ class _Replay:
             return None
         value = None if kind == "fail" else pull.reward
         cost = None if kind == "fail" else pull.cost
-        moves.report(t, terms, [Report(self._own[pull.seq].id, value, cost)])
+        moves.report(t, terms, self._own[pull.seq].id, value, cost, None)
         return None
 
     def _other(self, t: Transaction, terms: Terms, kind: str, event: Event) -> str | None:
@@ -196,9 +195,9 @@ class _Replay:
         if kind in ("told late", "kept late"):
             pull = self._rows[data["pull"]]
             value = pull.late if kind == "kept late" else pull.reward
-            said = moves.report(t, terms, [Report(self._own[pull.seq].id, value, pull.cost)])
+            said = moves.report(t, terms, self._own[pull.seq].id, value, pull.cost, None)
             wanted = moves.TOO_LATE if kind == "kept late" else moves.COUNTED
-            return None if said == [wanted] else f"a late tell is {said[0]} in the replay"
+            return None if said == wanted else f"a late tell is {said} in the replay"
         if kind == "add":
             moves.add(t, terms, *_blank([self._stored[data["arm"]]], terms))
             self._access.renumber(t)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, overload
 
 from cutline.campaign import moves
@@ -20,12 +21,11 @@ from cutline.campaign.making import (
     start_of,
     ties_of,
 )
-from cutline.campaign.moves import Report
-from cutline.campaign.records import CLOSED, PAUSED, RUNNING, Arm, Head
+from cutline.campaign.records import CLOSED, PAUSED, RUNNING, Arm, Head, PullRow
 from cutline.campaign.stores import Store, Transaction, open_store
 from cutline.campaign.terms import Terms, problem_of
 from cutline.campaign.verdicts import verdict_on
-from cutline.core.chance import REWARD, chance, uniform
+from cutline.core.chance import REWARD, chance, seed_key, uniform
 from cutline.core.problem import Problem
 from cutline.core.stopping import check_can_stop
 from cutline.core.verdict import Verdict
@@ -190,19 +190,11 @@ class Campaign:
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
             raise ValueError(f"ask for a whole number of pulls, 1 or more, got {n!r}")
 
-        def move(t: Transaction, terms: Terms) -> Pull | Pulls:
-            held = terms.lease if lease is None else check_lease(lease)
-            given, why, until = moves.ask(t, terms, n or 1, held)
-            if not given:
-                return Pulls.none(why, until)
-            key0, key1 = terms.keys
-            pulls = [
-                Pull(p.id, arm.name, p.nth, p.cost, p.expires or 0.0, (key0, key1, arm.number))
-                for p, arm in given
-            ]
-            return pulls[0] if n is None else Pulls(pulls)
-
-        return self.access.do("ask", move)
+        held = None if lease is None else check_lease(lease)
+        given, why, until = self.access.do("ask", moves.ask, n or 1, held)
+        if not given:
+            return Pulls.none(why, until)
+        return self._pull(*given[0]) if n is None else Pulls(self._pull(*each) for each in given)
 
     def tell(
         self,
@@ -218,8 +210,9 @@ class Campaign:
         that was given up and cannot count any more. ``cost`` is what it cost in the end, no more
         than was reserved; ``note`` a short text that leads back to the trial.
         """
-        reports = [Report(_handle(pull), _value(reward), cost, _note(note))]
-        return self.access.do("tell", lambda t, terms: moves.report(t, terms, reports))[0]
+        return self.access.do(
+            "tell", moves.report, _handle(pull), _value(reward), cost, _note(note)
+        )
 
     def tell_many(
         self,
@@ -235,8 +228,8 @@ class Campaign:
                 raise ValueError(
                     f"{name}: one for each of the {len(pairs)} results, got {len(given)}"
                 )
-        reports = [
-            Report(
+        told = [
+            (
                 _handle(pull),
                 _value(reward),
                 None if costs is None else costs[i],
@@ -244,22 +237,17 @@ class Campaign:
             )
             for i, (pull, reward) in enumerate(pairs)
         ]
-        return self.access.do("tell", lambda t, terms: moves.report(t, terms, reports))
+        return self.access.do("tell", moves.report_all, told)
 
     def fail(self, pull: Pull | str, *, note: str | None = None) -> str:
         """A pull that gave no reward; see ``lost``. The answer is as of :meth:`tell`."""
-        reports = [Report(_handle(pull), None, None, _note(note))]
-        return self.access.do("fail", lambda t, terms: moves.report(t, terms, reports))[0]
+        return self.access.do("fail", moves.report, _handle(pull), None, None, _note(note))
 
     def heartbeat(self, *pulls: Pull | str, lease: float | None = None) -> list[bool]:
         """Keep pulls for another lease; False for one that is not in flight any more."""
         handles = [_handle(pull) for pull in pulls]
-
-        def move(t: Transaction, terms: Terms) -> list[bool]:
-            held = terms.lease if lease is None else check_lease(lease)
-            return moves.heartbeat(t, handles, held)
-
-        return self.access.do("heartbeat", move)
+        held = None if lease is None else check_lease(lease)
+        return self.access.do("heartbeat", moves.heartbeat, handles, held)
 
     def give_back(self, *pulls: Pull | str, note: str | None = None) -> list[bool]:
         """Pulls that will not be made, through no fault of their arms: their budget is free again.
@@ -269,9 +257,7 @@ class Campaign:
         hang should fail. False for one that is not in flight any more.
         """
         handles, text = [_handle(pull) for pull in pulls], _note(note)
-        return self.access.do(
-            "give back", lambda t, terms: moves.give_back(t, terms, handles, text)
-        )
+        return self.access.do("give back", moves.give_back, handles, text)
 
     # What whoever runs the campaign does.
 
@@ -388,6 +374,14 @@ class Campaign:
             return verdict_on(t.head, terms, t.all_arms(), confidence)
 
         return self.access.do("look", look, write=False)
+
+    def _pull(self, row: PullRow, arm: Arm) -> Pull:
+        key = (*self._keys, arm.number)
+        return Pull(row.id, arm.name, row.nth, row.cost, row.expires or 0.0, key)
+
+    @cached_property
+    def _keys(self) -> tuple[int, int]:
+        return seed_key(self.access.head().settings["seed"])
 
     @property
     def name(self) -> str:

@@ -364,7 +364,9 @@ def _heartbeats(campaign: Campaign, flights: Mapping[str, object], lease: float)
                 with contextlib.suppress(Exception):
                     campaign.access.do(
                         "heartbeat",
-                        lambda t, terms, ids=ids: moves.heartbeat(t, ids, lease),  # type: ignore[misc]
+                        moves.heartbeat,
+                        ids,
+                        lease,
                         again=False,
                     )
 

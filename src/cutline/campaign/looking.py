@@ -235,7 +235,7 @@ def _count_again(terms: Terms, arms: Sequence[Arm], comings: Sequence[_Coming]) 
         value = None
         if coming.reward is not None:
             value = terms.reward(arm, coming.reward)
-            terms.learn(arm, value, told)
+            terms.learn(arm, coming.reward, told)
             told += 1
         turns = []
         weighed = None if pull.state == ATTACHED_UNWEIGHED else value

@@ -142,7 +142,7 @@ def start_of(rule: IndexRule, problem: Problem) -> list[tuple[float, ...]]:
         raise ValueError(f"{rule.spec} cannot be used live here: {error}") from None
 
 
-def costs_of(cost: Any, names: Sequence[str]) -> list[int]:
+def costs_of(cost: Any, names: Sequence[str]) -> Sequence[int]:
     if isinstance(cost, Mapping):
         unknown = set(cost) - set(names)
         if unknown:

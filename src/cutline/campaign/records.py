@@ -55,7 +55,8 @@ class Head:
 class Arm:
     """One arm: what it is, what was counted, and where it stands in the line.
 
-    ``asked`` and the five after ``flying`` count pulls by state. ``streak`` counts failures in a
+    ``places`` is how long its line of pulls is, of those asked for and those attached; ``flying``
+    and the five after it count those asked for by state. ``streak`` counts failures in a
     row, and losses: those that were in flight together, up to the event ``tripped``, count once,
     since it is workers that die. ``pulls``, ``total`` and ``squares`` are the tally of all rewards
     that count, from the origin; ``kept`` is what the rule keeps beside it. ``fed`` is how many of
@@ -74,14 +75,13 @@ class Arm:
     tie: float
     status: str = OPEN
     closed: bool = False
-    asked: int = 0
+    places: int = 0
     flying: int = 0
     told: int = 0
     failed: int = 0
     lost: int = 0
     late: int = 0
     returned: int = 0
-    attached: int = 0
     streak: int = 0
     tripped: int = 0
     pulls: int = 0
@@ -93,9 +93,14 @@ class Arm:
     priority: float | None = None
 
     @property
-    def places(self) -> int:
-        """How many places its line of pulls has: those asked for and those attached."""
-        return self.asked + self.attached
+    def asked(self) -> int:
+        """How many pulls were asked for."""
+        return self.flying + self.told + self.failed + self.lost + self.late + self.returned
+
+    @property
+    def attached(self) -> int:
+        """How many results were attached."""
+        return self.places - self.asked
 
 
 @dataclass(slots=True)

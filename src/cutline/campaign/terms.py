@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from cutline.campaign.records import OPEN, Arm
-from cutline.core.chance import seed_key
 from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
@@ -23,8 +22,6 @@ from cutline.rules.base import (
     parameter_names,
     write_part,
 )
-
-Standing = Callable[[Arm, int], float]
 
 
 @dataclass(frozen=True)
@@ -77,10 +74,15 @@ class Terms:
             raise ValueError(f"a reward must be a number, got {value!r}")
         return self.measured.check(value)  # type: ignore[arg-type]  # float() takes it
 
-    def reward(self, arm: Arm, raw: float) -> float:
+    @cached_property
+    def reward(self) -> Callable[[Arm, float], float]:
         """What a value counts for, from the origin on: itself, or whether it is above the level."""
-        counted = raw if arm.level is None else float(raw > arm.level)
-        return counted - (arm.threshold if self._from_threshold else self._low)
+        return self._write(f"def part(arm, raw):\n    return {self._reward}\n")
+
+    @property
+    def _reward(self) -> str:
+        counted = "raw" if self.rewards is self.measured else "float(raw > arm.level)"
+        return f"{counted} - {'arm.threshold' if self._from_threshold else repr(self._low)}"
 
     def origin(self, arm: Arm) -> float:
         """Where the arm's sums are counted from."""
@@ -94,19 +96,36 @@ class Terms:
     def _low(self) -> float:
         return self.rewards.origin(0.0)
 
-    @cached_property
-    def keys(self) -> tuple[int, int]:
-        """The two key words of the seed."""
-        return seed_key(self.seed)
-
     # Where an arm stands.
 
     @cached_property
-    def standing(self) -> Standing:
-        """The place of an arm in line: lowest first; a function of the arm and the step.
+    def place(self) -> Callable[[Arm, int], float | None]:
+        """Where an arm stands in line at a step, lowest first; None if it is not to be asked.
 
-        A pull in flight counts as one that returned its arm's mean, as in the simulator.
+        With a rule that looks at the clock all stand alike: it is asked again at every ask.
         """
+        stands = "    return 0.0\n" if self.clocked else self._stands
+        return self._write(
+            "def part(arm, step):\n"
+            "    if arm.closed or arm.status != open_:\n"
+            "        return None\n"
+            f"{stands}",
+            open_=OPEN,
+        )
+
+    @cached_property
+    def standing(self) -> Callable[[Arm, int], float]:
+        """Where the rule puts an arm at a step."""
+        return self._write(f"def part(arm, step):\n{self._stands}")
+
+    @cached_property
+    def clocked(self) -> bool:
+        """Whether the rule looks at the clock."""
+        return self.rule.clocked
+
+    @property
+    def _stands(self) -> str:
+        """A pull in flight counts as one that returned its arm's mean, as in the simulator."""
         if type(self.rule).learn is None:
             together = "        n += arm.flying\n        s = whole * n / seen\n"
         else:
@@ -116,8 +135,7 @@ class Terms:
                 "            n += 1.0\n"
                 "            s = whole * n / seen\n"
             )
-        return self._write(
-            "def part(arm, step):\n"
+        return (
             "    n = float(arm.pulls)\n"
             "    if n < first_pulls:\n"
             "        asked = n + arm.flying\n"
@@ -135,13 +153,16 @@ class Terms:
 
     @cached_property
     def learn(self) -> Callable[[Arm, float, int], None]:
-        """Count a reward, from the origin on, in an arm's tally and in what the rule keeps."""
+        """Count a value in an arm's tally, from the origin on, and in what the rule keeps."""
+        keep = (
+            f"    n = float(arm.pulls)\n{self._read_arm}    {self._learned}\n    arm.kept = k\n"
+            if type(self.rule).learn
+            else ""
+        )
         return self._write(
-            "def part(arm, reward, step):\n"
-            "    n = float(arm.pulls)\n"
-            f"{self._read_arm}"
-            f"    {self._learned}\n"
-            "    arm.kept = k\n"
+            "def part(arm, raw, step):\n"
+            f"    reward = {self._reward}\n"
+            f"{keep}"
             "    arm.pulls += 1\n"
             "    arm.total += reward\n"
             "    arm.squares += reward * reward\n"
@@ -197,13 +218,6 @@ class Terms:
             **{f"set_{name}": value for name, value in self.numbers.items()},
             **names,
         )
-
-    def place(self, arm: Arm, step: int) -> float | None:
-        """Where an arm stands; None if it is not to be asked."""
-        if arm.closed or arm.status != OPEN:
-            return None
-        # A rule that looks at the clock is asked again at every ask.
-        return 0.0 if self.rule.clocked else self.standing(arm, step)
 
     # What is proven.
 

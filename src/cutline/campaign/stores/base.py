@@ -1,7 +1,7 @@
 """What a store is: where campaigns live, changed in transactions."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -23,13 +23,19 @@ class Transaction(Protocol):
 
     @property
     def now(self) -> float:
-        """The store's clock, in seconds."""
+        """The time by the store's clock, in seconds, when it began."""
 
     def token(self) -> int:
         """63 random bits."""
 
-    def first(self, n: int, left: int | None) -> list[Arm]:
-        """The first n arms in line that cost no more than what is left, by priority, then tie."""
+    def first(
+        self, n: int, left: int | None, after: tuple[float, float] | None = None
+    ) -> list[Arm]:
+        """The first n arms in line that cost no more than what is left, by priority, then tie.
+
+        Given the priority and tie of the last one of these, the next ``after`` it, as the line was
+        then; the arms before it were placed anew or cost too much by now.
+        """
 
     def arm(self, number: int) -> Arm:
         """An arm by its number."""
@@ -52,8 +58,11 @@ class Transaction(Protocol):
     def add_arms(self, arms: Sequence[Arm]) -> None:
         """New arms."""
 
-    def pulls(self, numbers: Sequence[int]) -> Mapping[int, PullRow]:
-        """Pulls by their numbers, as far as there are such."""
+    def pull(self, number: int) -> PullRow:
+        """A pull by its number; there is one."""
+
+    def fetch(self, numbers: Sequence[int]) -> None:
+        """These pulls and their arms will be asked for one by one."""
 
     def since(self, seq: int, arm: int | None = None) -> Iterable[PullRow]:
         """The pulls from a number on, in order; of one arm or of all."""

@@ -5,13 +5,15 @@ import os
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from operator import attrgetter
 from types import TracebackType
 
+import numpy as np
+
 from cutline.campaign.errors import UnknownCampaign
-from cutline.campaign.records import Arm, Event, Head, PullRow
+from cutline.campaign.records import TOLD, Arm, Event, Head, PullRow
 from cutline.campaign.stores.base import Place
 
 
@@ -66,21 +68,23 @@ class _Game:
 
     Arms that nothing was done with yet wait in ``fresh``, in the order in which ties fall; the
     others are in a heap. An entry of the heap counts as long as the arm's priority is the one it
-    says; arms that moved are placed when the line is next looked at.
+    says; arms that moved are placed when the line is next looked at from its beginning.
     """
 
     def __init__(self, head: Head, arms: Sequence[Arm], clock: Callable[[], float]) -> None:
         self.head = head
+        self.now = 0.0
         self.place: Place
         self._lock = threading.Lock()
         self._clock = clock
         self._arms = arms if isinstance(arms, list) else list(arms)  # not a copy: there may be many
         self._numbers: dict[str, int] | None = None
-        self._fresh = sorted(arms, key=attrgetter("tie"), reverse=True)
+        ties = np.fromiter((arm.tie for arm in arms), float, len(arms))
+        self._fresh = array("I", np.argsort(-ties).astype(np.uint32).tobytes())
         self._line: list[tuple[float, float, int]] = []
         self._lined = bytearray(len(arms))  # 1 for arms that have left ``fresh``
         self._moved: set[int] = set()
-        self._pulls: list[PullRow] = []
+        self._pulls: list[PullRow | bytes] = []
         self._leases: list[tuple[float, int]] = []
         self._events: list[Event] = []
         self._dear = max((arm.cost for arm in arms), default=1)
@@ -88,6 +92,7 @@ class _Game:
 
     def __enter__(self) -> "_Game":
         self._lock.acquire()
+        self.now = self._clock()
         return self
 
     def __exit__(
@@ -98,24 +103,23 @@ class _Game:
     ) -> None:
         self._lock.release()
 
-    @property
-    def now(self) -> float:
-        return self._clock()
-
     def token(self) -> int:
         for token in self._tokens:
             return token >> 1
         self._tokens = iter(struct.unpack("<512Q", os.urandom(4096)))
         return next(self._tokens) >> 1
 
-    def first(self, n: int, left: int | None) -> list[Arm]:
+    def first(
+        self, n: int, left: int | None, after: tuple[float, float] | None = None
+    ) -> list[Arm]:
+        if self._moved and after is None:
+            self._line_up()
         if left is not None and left < self._dear:
             return self._payable(n, left)
-        self._line_up()
-        both = self._from_fresh(n) + self._from_line(n)
-        if len(both) > 1:
-            both.sort(key=_standing)
-        return both[:n]
+        found = self._from_line(n)
+        if self._fresh:
+            found = sorted([*found, *self._from_fresh(n)], key=_standing)[:n]
+        return found
 
     def _from_fresh(self, n: int) -> list[Arm]:
         fresh = self._fresh
@@ -123,16 +127,16 @@ class _Game:
         place = len(fresh)
         while place and len(found) < n:
             place -= 1
-            arm = fresh[place]
-            if self._lined[arm.number]:
+            number = fresh[place]
+            if self._lined[number]:
                 del fresh[place]
-            else:
-                found.append(arm)
+            elif number not in self._moved:
+                found.append(self._arms[number])
         return found
 
     def _from_line(self, n: int) -> list[Arm]:
         line, arms = self._line, self._arms
-        if n == 1:
+        if n == 1 and not self._moved:
             while line:
                 priority, _, number = line[0]
                 if arms[number].priority == priority:
@@ -142,7 +146,7 @@ class _Game:
         taken: dict[int, tuple[float, float, int]] = {}
         while line and len(taken) < n:
             entry = heapq.heappop(line)
-            if arms[entry[2]].priority == entry[0]:
+            if self._stands(entry):
                 taken[entry[2]] = entry
         for entry in taken.values():
             heapq.heappush(line, entry)
@@ -168,12 +172,15 @@ class _Game:
             heapq.heapify(self._line)
 
     def _stands(self, entry: tuple[float, float, int]) -> bool:
-        return self._arms[entry[2]].priority == entry[0]
+        return self._arms[entry[2]].priority == entry[0] and entry[2] not in self._moved
 
     def _payable(self, n: int, left: int) -> list[Arm]:
         """The slow way, through all arms: only when the budget is nearly spent."""
-        self._line_up()
-        able = [a for a in self._arms if a.cost <= left and a.priority is not None]
+        able = [
+            arm
+            for arm in self._arms
+            if arm.cost <= left and arm.priority is not None and arm.number not in self._moved
+        ]
         return heapq.nsmallest(n, able, key=_standing)
 
     def arm(self, number: int) -> Arm:
@@ -203,35 +210,35 @@ class _Game:
         self._dear = max(self._dear, *(arm.cost for arm in arms))
         self._numbers = None
 
-    def pulls(self, numbers: Sequence[int]) -> Mapping[int, PullRow]:
-        known = len(self._pulls)
-        return {number: self._pulls[number] for number in numbers if number < known}
+    def pull(self, number: int) -> PullRow:
+        pull = self._pulls[number]
+        return _unpacked(number, pull) if isinstance(pull, bytes) else pull
+
+    def fetch(self, numbers: Sequence[int]) -> None:
+        pass
 
     def since(self, seq: int, arm: int | None = None) -> Iterator[PullRow]:
         for number in range(seq, len(self._pulls)):
-            if arm is None or self._pulls[number].arm == arm:
-                yield self._pulls[number]
+            pull = self.pull(number)
+            if arm is None or pull.arm == arm:
+                yield pull
 
     def expired(self) -> list[PullRow]:
         leases = self._leases
         found: dict[int, PullRow] = {}  # a heartbeat may have come at the same moment as the ask
-        now = self.now
-        while leases:
-            expires, number = leases[0]
-            pull = self._pulls[number]
-            if pull.expires == expires and expires > now:
-                break
-            heapq.heappop(leases)
-            if pull.expires == expires:
-                found[number] = pull
+        while (expires := self.next_expiry()) is not None and expires <= self.now:
+            number = heapq.heappop(leases)[1]
+            found[number] = self.pull(number)
         return list(found.values())
 
     def next_expiry(self) -> float | None:
-        while self._leases:
-            expires, number = self._leases[0]
-            if self._pulls[number].expires == expires:
+        leases = self._leases
+        while leases:
+            expires, number = leases[0]
+            pull = self._pulls[number]
+            if not isinstance(pull, bytes) and pull.expires == expires:
                 return expires
-            heapq.heappop(self._leases)
+            heapq.heappop(leases)
         return None
 
     def add(self, pull: PullRow) -> None:
@@ -242,12 +249,29 @@ class _Game:
     def update(self, pull: PullRow) -> None:
         if pull.expires is not None:  # a heartbeat
             heapq.heappush(self._leases, (pull.expires, pull.seq))
+        elif pull.state == TOLD and pull.note is None:  # nearly all of them, and for good
+            self._pulls[pull.seq] = _packed(pull)
 
     def record(self, event: Event) -> None:
         self._events.append(event)
 
     def events(self) -> list[Event]:
         return list(self._events)
+
+
+_TOLD = struct.Struct("<6qd")
+
+
+def _packed(pull: PullRow) -> bytes:
+    """A pull that was told, in a third of the room."""
+    return _TOLD.pack(
+        pull.token, pull.arm, pull.nth, pull.cost, pull.asked, pull.settled, pull.reward
+    )
+
+
+def _unpacked(number: int, told: bytes) -> PullRow:
+    token, arm, nth, cost, asked, settled, reward = _TOLD.unpack(told)
+    return PullRow(number, token, arm, nth, cost, asked, TOLD, reward, None, settled)
 
 
 def _standing(arm: Arm) -> tuple[float, float]:

@@ -113,7 +113,8 @@ class _Server:
                 f"{without_password(self._url)} does not answer: {_first_line(error)}"
             ) from error
 
-    def begin(self, *, write: bool) -> None:
+    def begin(self, *, write: bool, synced: bool = True) -> None:
+        # Always synced: the server may die and whoever asked be well.
         self._now = None
         # Somebody who looks holds up nobody, and may take his time.
         look = (

@@ -14,10 +14,10 @@ CREATE TABLE arm (
     campaign BIGINT NOT NULL, number BIGINT NOT NULL, name TEXT NOT NULL,
     threshold {real} NOT NULL, precision_ {real} NOT NULL, level {real}, sd {real},
     cost BIGINT NOT NULL, tie {real} NOT NULL, status TEXT NOT NULL, closed BIGINT NOT NULL,
-    asked BIGINT NOT NULL, flying BIGINT NOT NULL, told BIGINT NOT NULL, failed BIGINT NOT NULL,
-    lost BIGINT NOT NULL, late BIGINT NOT NULL, returned BIGINT NOT NULL, attached BIGINT NOT NULL,
-    streak BIGINT NOT NULL, tripped BIGINT NOT NULL, pulls BIGINT NOT NULL, total {real} NOT NULL,
-    squares {real} NOT NULL, kept {blob}, fed BIGINT NOT NULL, proof {blob}, priority {real},
+    places BIGINT NOT NULL, flying BIGINT NOT NULL, told BIGINT NOT NULL, failed BIGINT NOT NULL,
+    lost BIGINT NOT NULL, late BIGINT NOT NULL, returned BIGINT NOT NULL, streak BIGINT NOT NULL,
+    tripped BIGINT NOT NULL, pulls BIGINT NOT NULL, total {real} NOT NULL, squares {real} NOT NULL,
+    kept {blob}, fed BIGINT NOT NULL, proof {blob}, priority {real},
     PRIMARY KEY (campaign, number)
 ){clustered};
 CREATE UNIQUE INDEX arm_name ON arm (campaign, name);

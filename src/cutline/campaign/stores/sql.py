@@ -28,6 +28,8 @@ _FIXED_ARM = ("number", "name", "threshold", "precision", "level", "sd", "cost",
 _MOVING_ARM = tuple(name for name in ARM if name not in _FIXED_ARM)
 _MOVING_PULL = ("cost", "state", "reward", "late", "settled", "expires", "note")
 MANY = 500  # records asked for in one statement
+# What a power cut may undo: whoever asked on this machine is gone as well, and nothing was learned.
+NO_PROMISE = ("ask", "heartbeat")
 
 
 def _list(names: Iterable[str]) -> str:
@@ -52,8 +54,8 @@ UPDATE_ARM = f"UPDATE arm SET {_setters(_MOVING_ARM)} WHERE campaign = ? AND num
 SELECT_PULL = f"SELECT {_list(PULL)} FROM pull WHERE campaign = ?"
 INSERT_PULL = f"INSERT INTO pull (campaign, {_list(PULL)}) VALUES ({_marks(len(PULL) + 1)})"
 UPDATE_PULL = f"UPDATE pull SET {_setters(_MOVING_PULL)} WHERE campaign = ? AND seq = ?"
-LINE = f"{SELECT_ARM} AND priority IS NOT NULL ORDER BY priority, tie LIMIT ?"
-PAYABLE = f"{SELECT_ARM} AND priority IS NOT NULL AND cost <= ? ORDER BY priority, tie LIMIT ?"
+ONE_ARM, ONE_PULL = f"{SELECT_ARM} AND number = ?", f"{SELECT_PULL} AND seq = ?"
+LINE = f"{SELECT_ARM} AND priority IS NOT NULL{{}} ORDER BY priority, tie LIMIT ?"
 
 
 class Connection(Protocol):
@@ -67,8 +69,11 @@ class Connection(Protocol):
     def broken(self) -> bool:
         """Whether it is of no use any more."""
 
-    def begin(self, *, write: bool) -> None:
-        """Start a transaction; one that writes holds off all others of its campaign."""
+    def begin(self, *, write: bool, synced: bool = True) -> None:
+        """Start a transaction; one that writes holds off all others of its campaign.
+
+        What is not ``synced`` may be forgotten in a power cut, with nothing of what came before.
+        """
 
     def commit(self) -> None:
         """Keep it: when this returns, it is on disk."""
@@ -191,8 +196,8 @@ def _arm(row: Sequence[Any]) -> Arm:
 
 def _moving(arm: Arm) -> tuple[Any, ...]:
     return (
-        arm.status, int(arm.closed), arm.asked, arm.flying, arm.told, arm.failed, arm.lost,
-        arm.late, arm.returned, arm.attached, arm.streak, arm.tripped, arm.pulls, arm.total,
+        arm.status, int(arm.closed), arm.places, arm.flying, arm.told, arm.failed, arm.lost,
+        arm.late, arm.returned, arm.streak, arm.tripped, arm.pulls, arm.total,
         arm.squares, pack(arm.kept), arm.fed, pack(arm.proof), arm.priority,
     )  # fmt: skip
 
@@ -294,7 +299,7 @@ class SQLTransaction:
         try:
             self._db = self._store.db()
             reached(f"{self._move} before")
-            self._db.begin(write=self._write)
+            self._db.begin(write=self._write, synced=self._move not in NO_PROMISE)
             try:
                 found = self._db.head(self._name, write=self._write)
                 if not found:
@@ -377,14 +382,20 @@ class SQLTransaction:
             arm = self._arms[row[0]] = _arm(row)
         return arm
 
-    def first(self, n: int, left: int | None) -> list[Arm]:
-        if self._moved or self._saved:
+    def first(
+        self, n: int, left: int | None, after: tuple[float, float] | None = None
+    ) -> list[Arm]:
+        if after is None and (self._moved or self._saved):
             self._settle_line()
-        if left is None:
-            rows = self._db.rows(LINE, [self.head.id, n])
-        else:
-            rows = self._db.rows(PAYABLE, [self.head.id, left, n])
-        return [self._one(row) for row in rows]
+        conditions = ""
+        values: list[Any] = [self.head.id]
+        if left is not None:
+            conditions += " AND cost <= ?"
+            values.append(left)
+        if after is not None:
+            conditions += " AND (priority, tie) > (?, ?)"
+            values += after
+        return [self._one(row) for row in self._db.rows(LINE.format(conditions), [*values, n])]
 
     def _settle_line(self) -> None:
         """Write what has moved so far, so that the line can be read."""
@@ -396,8 +407,7 @@ class SQLTransaction:
     def arm(self, number: int) -> Arm:
         arm = self._arms.get(number)
         if arm is None:
-            rows = self._db.rows(f"{SELECT_ARM} AND number = ?", [self.head.id, number])
-            arm = self._one(rows[0])
+            arm = self._one(self._db.rows(ONE_ARM, [self.head.id, number])[0])
         return arm
 
     def named(self, name: str) -> Arm | None:
@@ -427,13 +437,18 @@ class SQLTransaction:
             pull = self._pulls[row[0]] = PullRow(*row)
         return pull
 
-    def pulls(self, numbers: Sequence[int]) -> Mapping[int, PullRow]:
+    def pull(self, number: int) -> PullRow:
+        pull = self._pulls.get(number)
+        if pull is None:
+            pull = self._row(self._db.rows(ONE_PULL, [self.head.id, number])[0])
+        return pull
+
+    def fetch(self, numbers: Sequence[int]) -> None:
         for some in chunks(sorted(set(numbers) - self._pulls.keys()), MANY):
             sql = f"{SELECT_PULL} AND seq IN ({_marks(len(some))})"
             for row in self._db.rows(sql, [self.head.id, *some]):
                 self._row(row)
-        self._fetch_arms({self._pulls[n].arm for n in numbers if n in self._pulls})
-        return self._pulls
+        self._fetch_arms({self._pulls[number].arm for number in numbers})
 
     def _fetch_arms(self, numbers: set[int]) -> None:
         """Read several arms at once."""

@@ -93,6 +93,7 @@ class _File:
             if not self._read_only:
                 self._patiently("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
+            self._synced = True
             self._db.execute("PRAGMA cache_size = -65536")
             # Or SQLite would plan a query anew for each value that is put into it.
             self._db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -149,9 +150,12 @@ class _File:
         if isinstance(error, apsw.CorruptError):
             raise StoreError(f"{self._path} is damaged: {error}") from error
 
-    def begin(self, *, write: bool) -> None:
+    def begin(self, *, write: bool, synced: bool = True) -> None:
         if write and self._read_only:
             raise StoreError(f"{self._path} cannot be written to: nothing was changed")
+        if write and synced != self._synced:
+            self.rows(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
+            self._synced = synced
         self.rows("BEGIN IMMEDIATE" if write else "BEGIN")
 
     def commit(self) -> None:
