@@ -9,8 +9,9 @@ times, in turn, and its best time counts.
 In memory the contender is a bare heap loop: heapq, two lists, and the same formula. It keeps no
 pulls, so it could not be told late, twice, or by many workers.
 
-On disk every ask and every tell of a campaign is a transaction that is synced before it returns.
-Beside it: raw SQLite, one insert and one update of a row, each committed and synced; and Optuna,
+On disk every ask and every tell of a campaign is a transaction, and a tell is synced before it
+returns (in a file, an ask is on disk with the next tell at the latest; a server syncs both). Beside
+it: raw SQLite, one insert and one update of a row, each committed, the update synced; and Optuna,
 whose ask and tell are timed bare, without a parameter to choose, so it does less than is asked of
 us. A history is made by playing it, in batches, in the file; the server gets the same rows.
 Contenders with a short history begin each round on a new store.
@@ -219,15 +220,16 @@ def open_raw(address: str, batch: int) -> Turn:
     file = apsw.Connection(address)
     file.set_busy_timeout(60_000)
     file.execute("PRAGMA journal_mode = WAL")
-    file.execute("PRAGMA synchronous = FULL")
     file.execute(
         "CREATE TABLE IF NOT EXISTS pull (id INTEGER PRIMARY KEY, arm INTEGER, reward REAL)"
     )
 
     def pair() -> int:
         arm = random.randrange(ARMS)
+        file.execute("PRAGMA synchronous = NORMAL")
         file.execute("INSERT INTO pull (arm) VALUES (?)", (arm,))
         row = file.last_insert_rowid()
+        file.execute("PRAGMA synchronous = FULL")
         file.execute("UPDATE pull SET reward = ? WHERE id = ?", (draw(arm), row))
         return 1
 

@@ -233,10 +233,10 @@ class Disk(apsw.VFS):
         self.below = apsw.vfs_names()[0]  # what is used when nothing is said
         super().__init__("disk", base=self.below, makedefault=True)
 
-    def xOpen(self, name, flags):  # noqa: N802
+    def xOpen(self, name, flags):
         return DiskFile(self.below, name, flags)
 
-    def xDelete(self, name, sync):  # noqa: N802
+    def xDelete(self, name, sync):
         super().xDelete(name, sync)
         (Path(name).parent / "synced" / Path(name).name).unlink(missing_ok=True)
 
@@ -246,7 +246,7 @@ class DiskFile(apsw.VFSFile):
         self.path = Path(name.filename() if isinstance(name, apsw.URIFilename) else name)
         super().__init__(below, name, flags)
 
-    def xSync(self, flags):  # noqa: N802
+    def xSync(self, flags):
         super().xSync(flags)
         synced = self.path.parent / "synced"
         synced.mkdir(exist_ok=True)

@@ -376,7 +376,8 @@ class Campaign:
         return self.access.do("look", look, write=False)
 
     def _pull(self, row: PullRow, arm: Arm) -> Pull:
-        key = (*self._keys, arm.number)
+        key0, key1 = self._keys
+        key = (key0, key1, arm.number)
         return Pull(row.id, arm.name, row.nth, row.cost, row.expires or 0.0, key)
 
     @cached_property

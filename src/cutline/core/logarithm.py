@@ -47,6 +47,7 @@ def log_unit(x: float) -> float:
     return e * 0.6931471805599453 + 2.0 * s * p
 
 
+@lru_cache(maxsize=2**14, typed=True)
 def log_positive(x: float) -> float:
     """The natural logarithm of x, for 2**-64 <= x <= 2**64.
 

@@ -97,7 +97,9 @@ class Rewards:
             number = math.inf
         if not math.isfinite(number):
             raise ValueError(f"a reward must be a finite number, got {value!r}")
-        if self.kind == "binary" and number not in (0.0, 1.0):
+        if self.kind == "binary":
+            if number in (0.0, 1.0):
+                return number
             raise ValueError(f"a binary reward is 0 or 1, got {value!r}")
         if self.kind == "poisson" and not number.is_integer():
             raise ValueError(f"a poisson reward is a whole number, got {value!r}")

@@ -135,9 +135,12 @@ class _Server:
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._errors():
             cursor = self._db.execute(_marked(sql), values or None)
-            return cursor.fetchall() if cursor.description else []
+            return cursor.fetchall() if cursor.pgresult and cursor.pgresult.nfields else []
 
     def many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
+        if len(values) == 1:  # one trip is quicker than a pipeline
+            self.rows(sql, values[0])
+            return
         with self._errors(), self._db.cursor() as cursor:
             cursor.executemany(_marked(sql), values)
 
