@@ -8,7 +8,7 @@ prints the share of 500 games with an error at 10,000 pulls, as in docs/rules.md
 import numpy as np
 
 from cutline import APT, AugUCB, Auto, Bandit, Gaussian, Uniform, simulate
-from cutline.figures.tables import aligned
+from cutline.figures.text import aligned
 
 RULES = {"apt": APT(), "aug-ucb": AugUCB(spend=0), "uniform": Uniform(), "auto": Auto()}
 rng = np.random.default_rng(1)

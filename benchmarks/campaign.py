@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from cutline import APT, Auto, Campaign, Problem
+from cutline.figures.text import aligned
 
 GOLDEN = 0.6180339887498949
 THRESHOLD, PRECISION = 0.5, 0.05
@@ -185,8 +186,6 @@ def show_memory(quick: bool, rounds: int, aims: "Aims") -> None:
 
 
 def show_table(rows: list[list[str]]) -> None:
-    from cutline.figures.tables import aligned  # not in the processes that play: it takes memory
-
     print(aligned(rows), flush=True)
 
 

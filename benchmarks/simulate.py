@@ -53,7 +53,7 @@ from cutline import (
     simulate,
     three_groups,
 )
-from cutline.figures.tables import aligned
+from cutline.figures.text import aligned
 
 BUDGET = 500
 SLOW = (SLRD, AugUCB, PI, TTS)

@@ -17,9 +17,12 @@ import pytest
 
 from cutline.campaign import Campaign, audit
 from cutline.cli import main
-from cutline.cli.arms import read_arms
-from cutline.cli.trials import Outcome, Trial, codes
-from cutline.cli.view import POOL, Bar, Screen, Watch, glance, scale, strip
+from cutline.cli.run.arms import read_arms
+from cutline.cli.run.axis import scale, strip
+from cutline.cli.run.bar import Bar
+from cutline.cli.run.screen import Screen
+from cutline.cli.run.trial import Outcome, Trial, codes
+from cutline.cli.run.watch import POOL, Watch, glance
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 
@@ -714,7 +717,7 @@ def test_what_nobody_thought_of_is_no_verdict(run, monkeypatch, error):
     def broken(*_):
         raise error
 
-    monkeypatch.setattr("cutline.cli.run._report", broken)
+    monkeypatch.setattr("cutline.cli.run.command.report", broken)
     monkeypatch.setattr("os.dup2", lambda *_: None)
     ran = run(f"--arms 0,1 {SURE} --store memory")
     assert ran.code == 2

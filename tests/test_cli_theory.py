@@ -400,5 +400,5 @@ def test_help_brings_in_nothing_heavy():
         [sys.executable, "-c", shown + program], capture_output=True, text=True, check=True
     )
     assert "--error" in ran.stdout
-    heavy = {"numba", "matplotlib", "scipy", "cutline.simulation", "cutline.figures"}
+    heavy = {"numba", "matplotlib", "scipy", "cutline.simulation", "cutline.figures.tables"}
     assert heavy.isdisjoint(ran.stderr.split())

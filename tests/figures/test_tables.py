@@ -10,9 +10,6 @@ import pytest
 
 from cutline import APT, CSAR, UCBE, Bandit, Bernoulli, Result, TopArms
 from cutline.figures.tables import (
-    aligned,
-    as_csv,
-    as_json,
     as_table,
     error_curves,
     rate,
@@ -20,6 +17,7 @@ from cutline.figures.tables import (
     result_rows,
     wide_table,
 )
+from cutline.figures.text import aligned, as_csv, as_json
 from cutline.simulation.goals import SIDES
 
 BANDIT = Bandit(Bernoulli([0.1, 0.5, 0.9]), threshold=0.5, precision=0.1)  # the middle arm is free

@@ -32,6 +32,8 @@ from cutline.rules.base import Rule
 
 Happening = tuple[int, str, PullRow | Event]
 
+# What was damaged may name what is not there.
+DAMAGED = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
 # The counters that a replay must end with.
 _KINDS = {TOLD: "tell", FAILED: "fail", LOST: "lose", RETURNED: "give back"}
 _HEAD = ("budget", "spent", "reserved", "state", "arms", "unsettled", "flying", "told", "pulls")
@@ -59,17 +61,19 @@ def audit(campaign: Campaign) -> Audit:
 
 def _audit(rule: Rule, t: Transaction, terms: Terms) -> Audit:
     arms, pulls, events = t.all_arms(), list(t.since(0)), t.events()
-    faults = [*_rows_disagree(t.head, arms, pulls)]
-    if digest_of(arms[: t.head.settings["first_arms"]]) != t.head.settings["digest"]:
-        faults.append("the arms are not those that the campaign began with")
-    numbered = sorted(_happenings(pulls, events), key=lambda each: each[0])
-    wanted = range(1, t.head.events + 1)
-    if [number for number, _, _ in numbered] != list(wanted):
-        faults.append("events are missing or numbered twice")
+    faults: list[str] = []
+    numbered: list[Happening] = []
     try:
+        faults += _rows_disagree(t.head, arms, pulls)
+        if digest_of(arms[: t.head.settings["first_arms"]]) != t.head.settings["digest"]:
+            faults.append("the arms are not those that the campaign began with")
+        numbered += sorted(_happenings(pulls, events), key=lambda each: each[0])
+        wanted = range(1, t.head.events + 1)
+        if [number for number, _, _ in numbered] != list(wanted):
+            faults.append("events are missing or numbered twice")
         faults += _play_again(_Replay(rule, t.head, arms, pulls), numbered, t, terms)
-    except (KeyError, IndexError, ValueError) as error:
-        faults.append(f"the replay broke off: {error!r}")
+    except DAMAGED as error:
+        faults.append(f"the replay broke off: {type(error).__name__} {error}".rstrip())
     return Audit(len(numbered), len(pulls), tuple(faults[:20]))
 
 
@@ -107,6 +111,7 @@ def _rows_disagree(head: Head, arms: list[Arm], pulls: list[PullRow]) -> Iterato
         if [pull.nth for pull in own] != list(range(len(own))):
             yield f"arm {arm.name!r}: its pulls are not numbered one by one"
         for name, number in (
+            ("places", len(own)),
             ("flying", count["asked"]),
             ("told", count["told"]),
             ("failed", count["failed"]),

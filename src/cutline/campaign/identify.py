@@ -27,10 +27,10 @@ from cutline.campaign.drivers import (
     say,
 )
 from cutline.campaign.errors import CampaignClosed, CampaignError
+from cutline.campaign.lookout import Lookout
 from cutline.campaign.progress import Line, Progress, Show, line_for
 from cutline.campaign.records import CLOSED, Head
 from cutline.campaign.stores import Store
-from cutline.campaign.watching import Watch
 from cutline.core.problem import PerArm, Problem
 from cutline.core.rewards import Rewards
 from cutline.core.verdict import ArmVerdict, Verdict
@@ -113,7 +113,7 @@ def identify(
         cost=cost, unit=unit, patience=patience, lease=lease,
     )  # fmt: skip
     show = line_for(progress)
-    watch = Watch(campaign, on_proven) if on_proven or show else None
+    watch = Lookout(campaign, on_proven) if on_proven or show else None
     try:
         play = _Play(campaign, driver, done, make, places, lease, timeout, watch, show)
         play.run()
@@ -138,7 +138,7 @@ class _Play:
         places: int,
         lease: float,
         timeout: float | None,
-        watch: "Watch | None",
+        watch: "Lookout | None",
         show: Show | None,
     ) -> None:
         self.campaign, self.driver, self.done, self.make = campaign, driver, done, make

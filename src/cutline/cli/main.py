@@ -7,12 +7,12 @@ import click
 from cutline._version import __version__
 from cutline.cli.demo import demo
 from cutline.cli.examples import examples, paper
-from cutline.cli.export import export
 from cutline.cli.plan import plan
 from cutline.cli.run import run
-from cutline.cli.show import show
 from cutline.cli.simulate import simulate
-from cutline.cli.store import audit, delete, list_, upgrade
+from cutline.cli.stores.commands import audit, delete, list_, upgrade
+from cutline.cli.stores.export import export
+from cutline.cli.stores.show import show
 from cutline.cli.theory import theory
 from cutline.cli.tournament import tournament
 

@@ -118,8 +118,16 @@ def one_sentence() -> Iterator[None]:
     except BrokenPipeError:  # whoever read our output has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except (ValueError, TypeError, OSError) as error:
+    except Exception as error:
+        if not isinstance(error, ValueError | TypeError | OSError | _campaign_error()):
+            raise
         raise click.UsageError(" ".join(str(error).split())) from error
+
+
+def _campaign_error() -> type[Exception]:
+    """The root of a campaign's errors; there are none before it was imported."""
+    errors = sys.modules.get("cutline.campaign.errors")
+    return ValueError if errors is None else errors.CampaignError
 
 
 def writable(path: str | None, *endings: str) -> None:

@@ -103,6 +103,7 @@ def simulate(spec: str | None, **flags: Any) -> None:
     """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
     with one_sentence():
         from cutline.figures import tables
+        from cutline.figures.text import as_csv, as_json
         from cutline.simulation.simulate import default_horizons
 
         writable(flags["save"])
@@ -147,8 +148,8 @@ def simulate(spec: str | None, **flags: Any) -> None:
             rows, as_table = tables.result_rows(result.at(budgets), names), tables.as_table
         show: dict[str, Callable[[list[tables.Row]], str]] = {
             "table": as_table,
-            "json": tables.as_json,
-            "csv": tables.as_csv,
+            "json": as_json,
+            "csv": as_csv,
         }
         click.echo(show[flags["format"]](rows), nl=False)
         if flags["save"]:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from cutline.core.tally import Floats
 from cutline.figures.draw import draw_batches, save_figure
-from cutline.figures.tables import Row, aligned, rate, result_rows
+from cutline.figures.tables import Row, rate, result_rows
+from cutline.figures.text import aligned
 from cutline.rules import APT, Auto, Policy, RoundRobin, Rule
 from cutline.rules.base import UNTOLD
 from cutline.simulation.arms import Bernoulli

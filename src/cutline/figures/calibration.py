@@ -21,7 +21,8 @@ from cutline.core.intervals import clopper_pearson
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats, Ints, Tallies
 from cutline.figures.draw import draw_calibration, save_figure
-from cutline.figures.tables import Row, aligned, as_csv, rate
+from cutline.figures.tables import Row, rate
+from cutline.figures.text import aligned, as_csv
 from cutline.rules import Auto
 
 ARMS, THRESHOLD, PRECISION = 10, 0.5, 0.05

@@ -11,7 +11,8 @@ from cutline.core.tally import Floats
 from cutline.core.theory import theorem_3, theorem_4
 from cutline.figures.draw import draw_figure, save_figure
 from cutline.figures.panels import Panel
-from cutline.figures.tables import Curve, Row, aligned, as_csv, error_curves, rate, result_rows
+from cutline.figures.tables import Curve, Row, error_curves, rate, result_rows
+from cutline.figures.text import aligned, as_csv
 from cutline.rules import (
     APT,
     SAR,

@@ -8,7 +8,8 @@ import numpy as np
 
 from cutline.core.intervals import clopper_pearson
 from cutline.figures.draw import draw_panels, save_figure
-from cutline.figures.tables import Curve, Row, as_csv, error_curves, result_rows, wide_table
+from cutline.figures.tables import Curve, Row, error_curves, result_rows, wide_table
+from cutline.figures.text import as_csv
 from cutline.rules import RoundRobin, Uniform, parse_rule
 from cutline.simulation import EXPERIMENTS, Bandit, Result
 from cutline.simulation.exact import (

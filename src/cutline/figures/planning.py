@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cutline.figures.tables import Curve, Row, aligned, rate
+from cutline.figures.tables import Curve, Row, rate
+from cutline.figures.text import aligned
 from cutline.simulation.planning import Need, Plan
 
 SHOWN = {"auto": "the default rule (auto)", "round-robin": "every arm alike (round-robin)"}

@@ -4,7 +4,8 @@ import math
 from collections.abc import Sequence
 
 from cutline.core.theory import confidence_lower_bound
-from cutline.figures.tables import Row, aligned, rate
+from cutline.figures.tables import Row, rate
+from cutline.figures.text import aligned
 from cutline.simulation.arms import Gaussian
 from cutline.simulation.bandit import Bandit
 from cutline.simulation.result import Result

@@ -1,7 +1,5 @@
-"""Numbers for people and programs: rows of a result, as text, CSV or JSON, and curves to draw."""
+"""Numbers for people and programs: rows of a result, and curves to draw."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cutline.core.tally import Floats, Ints
+from cutline.figures.text import aligned, as_csv
 from cutline.simulation.goals import Goal, TopArms
 from cutline.simulation.result import Result
 
@@ -66,25 +65,6 @@ def reading(result: Result, rule: int) -> str:
     return "replayed" if result.replay else "along one run"
 
 
-def as_csv(rows: Sequence[Row]) -> str:
-    """Rows as comma-separated values, in the columns of the first; lists are left out."""
-    columns = [key for key, value in rows[0].items() if not isinstance(value, list | dict)]
-    return _csv([{key: row[key] for key in columns} for row in rows], columns)
-
-
-def _csv(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, fieldnames=columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
-
-
-def as_json(rows: Sequence[Row]) -> str:
-    """Rows as a JSON list of objects."""
-    return json.dumps(list(rows), indent=1, allow_nan=False) + "\n"
-
-
 def as_table(rows: Sequence[Row]) -> str:
     """Rows as a table for people."""
     columns: dict[str, list[str]] = {
@@ -122,24 +102,6 @@ def rate(value: float) -> str:
     return f"{value:.3f}" if value >= 0.1 else f"{value:.4f}" if value >= 0.01 else f"{value:.2g}"
 
 
-def aligned(lines: Sequence[Sequence[str]]) -> str:
-    """Columns side by side, the first flush left, the others right.
-
-    >>> print(aligned([["rule", "wrong"], ["apt", "7"]]), end="")
-    rule  wrong
-    apt       7
-    """
-    widths = [max(len(line[c]) for line in lines) for c in range(len(lines[0]))]
-    return "".join(
-        "  ".join(
-            cell.ljust(width) if c == 0 else cell.rjust(width)
-            for c, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        + "\n"
-        for line in lines
-    )
-
-
 LISTED = 12  # arms that a table shows one by one
 SIMULATED = {
     "error": ("error_rate", "low", "high"),
@@ -171,7 +133,7 @@ def theory_csv(report: Row) -> str:
                 seen |= {key: row[key] for key in ("rule", "budget", "games")}
                 values = zip(("value", "low", "high"), names, strict=True)
                 rows.append(seen | {key: row[name] for key, name in values})
-    return _csv(rows, THEORY_COLUMNS)
+    return as_csv(rows, THEORY_COLUMNS)
 
 
 def theory_table(report: Row) -> str:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from cutline.figures.tables import Row, aligned, rate
+from cutline.figures.tables import Row, rate
+from cutline.figures.text import aligned
 from cutline.figures.tournament.summary import beyond_chance, measure, worse_measures
 
 SUMMARY = ("error", "wrong_arms", "budget")

@@ -13,7 +13,7 @@ from typing import IO, Any
 import click
 
 from cutline.cli.shared import writable
-from cutline.cli.store import by_name, in_store, stored_campaign
+from cutline.cli.stores.opening import by_name, in_store, stored_campaign
 
 Take = Callable[[list[dict[str, Any]]], None]
 

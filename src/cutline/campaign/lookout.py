@@ -16,7 +16,7 @@ from cutline.core.verdict import ArmVerdict
 SHARE = 10  # looking takes one part in so many of the time
 
 
-class Watch:
+class Lookout:
     """Sees which arms are proven, as soon as that can be known without slowing the rest."""
 
     def __init__(self, campaign: Campaign, tell: Callable[[ArmVerdict], object] | None) -> None:

@@ -1,0 +1,132 @@
+"""What was asked for: the rewards, the bar, the trial, and the campaign, new or taken up again."""
+
+import math
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cutline.cli.printing import address
+from cutline.cli.run.bar import Bar
+from cutline.cli.run.trial import Trial, codes
+from cutline.cli.shared import note, numbers
+
+if TYPE_CHECKING:
+    from cutline.campaign import Campaign
+    from cutline.core.problem import Problem
+    from cutline.core.rewards import Rewards
+
+MEMORY = "memory"
+
+
+def rewards_of(flags: dict[str, Any]) -> "Rewards":
+    from cutline.core.rewards import Rewards
+
+    kind = flags["rewards"] or "binary"
+    reads = flags["reward"] == "stdout"
+    if reads and flags["rewards"] is None:
+        raise click.UsageError("--reward stdout needs --rewards, the kind of number printed")
+    if kind != "binary" and not reads:
+        raise click.UsageError(f"exit codes are binary: {kind} rewards need --reward stdout")
+    given = {"sd": flags["sd"], "variance": flags["variance"]}
+    if flags["span"] is None:
+        return Rewards(kind, **given)
+    ends = numbers("range", flags["span"])
+    if len(ends) != 2:
+        raise click.UsageError(f"--range takes two numbers, LOW,HIGH, got {flags['span']!r}")
+    return Rewards(kind, ends[0], ends[1], **given)
+
+
+def bar_of(flags: dict[str, Any], kind: str) -> Bar:
+    names = ("at_least", "at_most", "threshold")
+    given = [name for name in names if flags[name] is not None]
+    if len(given) != 1:
+        raise click.UsageError("give the bar with one of --at-least, --at-most and --threshold")
+    value, precision = flags[given[0]], flags["precision"]
+    band = f" ± {precision:g}" if precision else ""
+    binary = kind == "binary"
+    if binary and not 0 <= value <= 1:
+        raise click.UsageError(
+            f"--{given[0].replace('_', '-')} is a rate, from 0 to 1, with binary rewards, got "
+            f"{value:g}"
+        )
+    unit = "pass rate" if binary else "mean"
+    if given == ["threshold"]:
+        return Bar(value, precision, f"{unit} against {value:g}{band}", unit=unit)
+    if given == ["at_least"]:
+        words = f"{unit} at least {value:g}{band}"
+        return Bar(value, precision, words, "above", unit=unit)
+    if not binary:
+        return Bar(value, precision, f"{unit} below {value:g}{band}", "below", unit=unit)
+    words = f"failure rate at most {value:g}{band}"
+    threshold = float(1 - Decimal(repr(value)))  # 0.9, not 0.09999999999999998 less than 1
+    return Bar(threshold, precision, words, "above", flipped=True, unit="failures")
+
+
+def trial_of(command: tuple[str, ...], flags: dict[str, Any], rewards: "Rewards") -> Trial:
+    timeout, counts = flags["timeout"], flags["timeout_counts"]
+    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
+        raise click.UsageError(f"--timeout is a number of seconds above 0, got {timeout:g}")
+    if counts is not None:
+        if timeout is None:
+            raise click.UsageError("--timeout-counts needs --timeout, after how many seconds")
+        counts = rewards.check(counts)
+    zero_on = codes(flags["zero_on"])
+    if zero_on:
+        rewards.check(0.0)
+    return Trial(command, rewards, zero_on, timeout, counts, flags["reward"] == "stdout")
+
+
+def campaign_of(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]) -> "Campaign":
+    from cutline.campaign import Campaign, DifferentCampaign, UnknownCampaign, open_store
+    from cutline.campaign.access import Access
+
+    name, budget = flags["name"], flags["budget"]
+    given = {
+        "name": name,
+        "rule": flags["rule"],
+        "confidence": flags["confidence"],
+        "seed": flags["seed"],
+    }
+    given |= {"lease": flags["lease"], "about": about}
+    fresh = Campaign(problem, budget=budget, **given)  # what cannot be is refused before files are
+    if flags["store"] == MEMORY:
+        return fresh
+    store = open_store(flags["store"])
+    place = address(store.where)
+    try:
+        head = Access(store, name).head()
+    except UnknownCampaign:
+        head = None
+    agreed = budget
+    if head is not None and None not in (head.budget, budget):
+        agreed = head.settings["budget"]  # as it was at first; more is agreed on below
+    try:
+        campaign = Campaign(problem, budget=agreed, store=store, **given)
+    except DifferentCampaign as error:
+        what, _, _ = str(error).partition(". Take another name")
+        raise ValueError(
+            f"{what.replace(store.where, place)}. Give the same arguments as before to go on with "
+            "it, or another --name for a new one"
+        ) from None
+    if head is None:
+        note(f"a new campaign {name!r} in {place}: stopped, the same command goes on")
+        return campaign
+    note(f"going on with campaign {name!r} in {place}, where {head.spent:,} pulls were made")
+    _extend(campaign, head.budget, budget)
+    for arm in campaign.verdict().unmeasured if head.pulls else ():
+        campaign.resume(arm)
+        note(f"{arm} had been suspended, and is tried again")
+    return campaign
+
+
+def _extend(campaign: "Campaign", had: int | None, budget: int | None) -> None:
+    if had is None or budget is None or had == budget:
+        return
+    if budget < had:
+        raise ValueError(
+            f"campaign {campaign.name!r} has a budget of {had:,}, got --budget {budget}: what was "
+            "agreed on cannot be taken back, give as much or more"
+        )
+    campaign.extend(to=budget)
+    note(f"its budget was {had:,} and is {budget:,} from now on")

@@ -1,0 +1,171 @@
+"""What a run found, in words and as an exit code."""
+
+import shutil
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cutline.cli.printing import address, shorten
+from cutline.cli.run.bar import Bar
+from cutline.cli.run.crew import Crew
+from cutline.cli.run.given import MEMORY
+from cutline.cli.shared import note
+from cutline.figures.text import as_json
+
+if TYPE_CHECKING:
+    from cutline.core.verdict import ArmVerdict, Verdict
+
+LISTED = 20  # arms of a kind that the table shows one by one
+CLEAR, FAILING, ERROR, UNDECIDED, SUSPENDED, STOPPED = 0, 1, 2, 3, 4, 130
+ENDS = {
+    CLEAR: "every arm is proven to be where it should be",
+    FAILING: "some arm is proven to fail the bar",
+    UNDECIDED: "some arm is undecided",
+    SUSPENDED: "some arm was suspended, its trials giving no reward",
+    STOPPED: "stopped on the way",
+}
+
+
+def exit_code(verdict: "Verdict", bar: Bar) -> int:
+    """What a verdict means for whoever asked, as a number."""
+    standing = [bar.standing(arm) for arm in verdict.arms]
+    for words, code in (
+        ("fails the bar", FAILING),
+        ("suspended", SUSPENDED),
+        ("undecided", UNDECIDED),
+    ):
+        if words in standing:
+            return code
+    return CLEAR
+
+
+def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
+    verdict = crew.campaign.verdict()
+    head = crew.campaign.access.head()
+    code = STOPPED if crew.stopped else exit_code(verdict, bar)
+    if flags["form"] == "json":
+        click.echo(as_json(_report(verdict, bar, crew, code), indent=None), nl=False)
+    else:
+        said = [_headline(verdict, bar), "", *_table(verdict, bar, crew.notes), ""]
+        said += _footnotes(verdict, head.spent, head.budget)
+        click.echo("\n".join([*said, f"exit code {code}: {_ending(code, bar)}"]))
+    if crew.stopped:
+        kept = flags["store"] != MEMORY
+        note(
+            f"stopped; the same command goes on from here (campaign {crew.campaign.name!r} in "
+            f"{address(crew.campaign.store.where)})"
+            if kept
+            else "stopped; nothing was kept, since --store is memory"
+        )
+    elif code in (UNDECIDED, FAILING) and verdict.undecided and head.spent == head.budget:
+        note(f"the budget is spent: start again with more than --budget {head.budget} to go on")
+    return code
+
+
+def _ending(code: int, bar: Bar) -> str:
+    if code == CLEAR and bar.expected is None:
+        return "the side of every arm is proven"
+    return ENDS[code]
+
+
+def _headline(verdict: "Verdict", bar: Bar) -> str:
+    kinds: dict[str, int] = {}
+    for arm in verdict.arms:
+        kinds[bar.standing(arm)] = kinds.get(bar.standing(arm), 0) + 1
+    said = []
+    for kind in ("fails the bar", "below", "suspended", "undecided", "above", "clears the bar"):
+        if kind in kinds:
+            words = kind if kinds[kind] == 1 else kind.replace("s the bar", " the bar")
+            said.append(f"{kinds[kind]:,} {words}")
+    said += [f"{kinds[kind]:,} {kind}" for kind in ("within precision", "retired") if kind in kinds]
+    arms = f"{len(verdict.arms):,} arm{'s' * (len(verdict.arms) != 1)}"
+    return f"{arms} ({bar.words}): {', '.join(said)}"
+
+
+def _table(verdict: "Verdict", bar: Bar, notes: dict[str, str]) -> list[str]:
+    """The arms that need a look first; those that are as they should be come last, and briefly."""
+    order = ("fails the bar", "suspended", "undecided", "below", "above", "within precision")
+    kinds: dict[str, list[ArmVerdict]] = {
+        kind: [] for kind in (*order, "clears the bar", "retired")
+    }
+    for arm in verdict.arms:
+        kinds[bar.standing(arm)].append(arm)
+    lines: list[tuple[str, ...]] = [("arm", "verdict", bar.unit, "interval", "pulls", "")]
+    for kind, arms in kinds.items():
+        most = 5 * LISTED if kind == "fails the bar" else LISTED
+        # Those tried first; of the undecided the least sure, of the others by mean.
+        arms.sort(key=lambda a: (not a.pulls, -a.p_value if a.proven is None else a.mean))
+        lines += [_row(arm, kind, bar, notes) for arm in arms[:most]]
+        if len(arms) > most:
+            plural = kind.replace("s the bar", " the bar")
+            lines.append((f"… and {len(arms) - most:,} more: {plural}", "", "", "", "", ""))
+    widths = [max(len(line[i]) for line in lines if line[1]) for i in range(5)]
+    if sys.stdout.isatty():  # names by their end, so that a line stays a line
+        room = shutil.get_terminal_size().columns - sum(widths[1:]) - 2 * 5
+        widths[0] = min(widths[0], max(room, 20))
+    table = []
+    for line in lines:
+        cells = [shorten(line[0], widths[0]).ljust(widths[0]), line[1].ljust(widths[1])]
+        cells += [line[2].rjust(widths[2]), line[3].ljust(widths[3]), line[4].rjust(widths[4])]
+        table.append("  ".join([*cells, line[5]]).rstrip() if line[1] else line[0])
+    return table
+
+
+def _row(arm: "ArmVerdict", kind: str, bar: Bar, notes: dict[str, str]) -> tuple[str, ...]:
+    low, high = bar.span(arm)
+    mean = f"{bar.shown(arm.mean):.4g}" if arm.pulls else "-"
+    failed = arm.counts.failed if arm.counts is not None else 0
+    why = ""
+    if failed and kind in ("suspended", "undecided"):
+        why = f"{failed:,} failed" + (f", last {notes[arm.arm]}" if arm.arm in notes else "")
+    return arm.arm, kind, mean, f"{low:.4g} to {high:.4g}", f"{arm.pulls:,}", why
+
+
+def _footnotes(verdict: "Verdict", spent: int, budget: int | None) -> list[str]:
+    of = "" if budget is None else f" of {budget:,}"
+    failed = sum(arm.counts.failed + arm.counts.lost for arm in verdict.arms if arm.counts)
+    beside = f", and {failed:,} more that failed or got lost, not counted" if failed else ""
+    said = [f"spent: {spent:,}{of} pulls{beside}"]
+    most = max(arm.pulls for arm in verdict.arms)
+    alike = most * len(verdict.arms)
+    settled = len(verdict.undecided) < len(verdict.arms) and not verdict.unseen
+    if settled and alike > 1.2 * spent:
+        said.append(
+            f"trying every arm as often as the one tried most ({most:,}) would have been "
+            f"{alike:,} pulls, {alike / spent:.2g} times as many"
+        )
+    bound = verdict.error_bound
+    said.append(f"chance that any arm is on the wrong side: at most {bound:.3g} (error bound)")
+    if verdict.evidence is None:
+        return [*said, verdict.assumes]
+    said.append(
+        f"verdict and intervals: for all arms at once, confidence {verdict.confidence:g}, at any "
+        "time"
+    )
+    return [*said, f"assumes: {verdict.assumes}"]
+
+
+def _report(verdict: "Verdict", bar: Bar, crew: Crew, code: int) -> dict[str, Any]:
+    """The verdict as plain values, all arms with all numbers."""
+    head = crew.campaign.access.head()
+    columns = verdict.columns()
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    for row, arm in zip(rows, verdict.arms, strict=True):
+        row["verdict"] = bar.standing(arm)
+    return {
+        "campaign": head.name,
+        "store": address(crew.campaign.store.where),
+        "bar": bar.words,
+        "threshold": bar.threshold,
+        "precision": bar.precision,
+        "expected": bar.expected,
+        "confidence": verdict.confidence,
+        "budget": head.budget,
+        "spent": head.spent,
+        "error_bound": verdict.error_bound,
+        "assumes": verdict.assumes,
+        "exit_code": code,
+        "exit": _ending(code, bar),
+        "arms": rows,
+    }

@@ -1,0 +1,79 @@
+"""The store and the campaign that a command is about."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cutline.cli.printing import address
+from cutline.cli.shared import one_sentence
+
+if TYPE_CHECKING:
+    from cutline.campaign import Campaign, Store
+
+STORE = "cutline.db"
+
+in_store = click.option(
+    "--store",
+    "where",
+    default=STORE,
+    show_default=True,
+    envvar="CUTLINE_STORE",
+    show_envvar=True,
+    metavar="FILE|URL",
+    help="Where campaigns are kept: a SQLite file, or postgresql://...",
+)
+by_name = click.option("--name", help="Which campaign; needed where the store holds more than one.")
+
+
+@contextlib.contextmanager
+def existing_store(where: str) -> Iterator["Store"]:
+    """The store at a path or an address, let go of at the end; what goes wrong is one sentence."""
+    from cutline.campaign import open_store
+
+    with one_sentence():
+        if "://" not in where:
+            _see_that_there_is(Path(where))
+        store = open_store(where)
+        try:
+            yield store
+        finally:
+            store.release()
+
+
+def _see_that_there_is(path: Path) -> None:
+    """Looking must not make a store where there is none."""
+    if path.is_dir():
+        raise click.UsageError(f"{path} is a folder: name the file of a store with --store")
+    if not path.exists():
+        raise click.UsageError(
+            f"there is no store {path}: name a file or postgresql://... with --store, or set "
+            "CUTLINE_STORE"
+        )
+    if path.stat().st_size == 0:
+        raise click.UsageError(f"{path} is empty: no campaign was ever kept in it")
+
+
+@contextlib.contextmanager
+def stored_campaign(where: str, name: str | None) -> Iterator["Campaign"]:
+    """The campaign of this name in a store; the only one where no name is given."""
+    from cutline.campaign import Campaign
+
+    with existing_store(where) as store:
+        yield Campaign.open(store, pick(store, name))
+
+
+def pick(store: "Store", name: str | None) -> str:
+    """The name of the campaign that is meant."""
+    names = [head.name for head in store.heads()]
+    place = address(store.where)
+    if not names:
+        raise click.UsageError(f"there is no campaign in {place}")
+    listed = ", ".join(names[:10]) + (" and more" if len(names) > 10 else "")
+    if name is not None and name not in names:
+        raise click.UsageError(f"there is no campaign {name!r} in {place}; it holds {listed}")
+    if name is None and len(names) > 1:
+        raise click.UsageError(f"say which campaign of {place} with --name: {listed}")
+    return names[0] if name is None else name
