@@ -24,7 +24,7 @@ import pytest
 from cutline import Problem
 from cutline.campaign import Campaign
 from cutline.campaign.looking import each_arm, each_pull
-from cutline.campaign.stores import sql, sqlite
+from cutline.campaign.stores import schema, sqlite
 from cutline.cli import main
 
 COMMAND = str(Path(sys.executable).with_name("cutline"))
@@ -564,8 +564,8 @@ def newer(monkeypatch):
     """A cutline of tomorrow, whose tables have a column more."""
 
     def become():
-        monkeypatch.setattr(sql, "VERSION", 2)
-        monkeypatch.setitem(sql.MIGRATIONS, 1, "ALTER TABLE event ADD COLUMN colour TEXT")
+        monkeypatch.setattr(schema, "VERSION", 2)
+        monkeypatch.setitem(schema.MIGRATIONS, 1, "ALTER TABLE event ADD COLUMN colour TEXT")
 
     return become
 

@@ -28,7 +28,7 @@ from cutline.campaign import (
     audit,
     open_store,
 )
-from cutline.campaign.stores import sql
+from cutline.campaign.stores import schema
 from cutline.campaign.stores.sqlite import SQLiteStore, refuse_network
 
 TABLES = ("campaign", "arm", "pull", "event")
@@ -652,7 +652,7 @@ def set_version(address, version):
 
 def set_today(monkeypatch, version):
     """Make cutline one of another version."""
-    monkeypatch.setattr(sql, "VERSION", version)
+    monkeypatch.setattr(schema, "VERSION", version)
 
 
 def test_a_store_of_a_newer_version(address):
@@ -681,7 +681,7 @@ def test_an_upgrade_that_fails_changes_nothing(address, monkeypatch):
     before = everything(campaign.store)
     set_today(monkeypatch, 2)
     bad = "CREATE TABLE hues (hue {real}); INSERT INTO nowhere VALUES (1);"
-    monkeypatch.setattr(sql, "MIGRATIONS", {1: bad})
+    monkeypatch.setattr(schema, "MIGRATIONS", {1: bad})
     with pytest.raises(Exception, match="nowhere"):
         open_store(address).upgrade()
     set_today(monkeypatch, 1)
@@ -694,14 +694,14 @@ def test_the_copy_that_an_upgrade_keeps_is_of_the_store_as_it_was(tmp_path, monk
     """An upgrade failed, the campaign went on, and it is upgraded again: the copy has it all."""
     path = tmp_path / "store.db"
     campaign = new(str(path))
-    monkeypatch.setattr(sql, "MIGRATIONS", {1: "INSERT INTO nowhere VALUES (1);"})
+    monkeypatch.setattr(schema, "MIGRATIONS", {1: "INSERT INTO nowhere VALUES (1);"})
     set_today(monkeypatch, 2)
     with pytest.raises(Exception, match="nowhere"):
         SQLiteStore(path).upgrade()
     campaign.tell(campaign.ask(), 1)
     before = everything(campaign.store)
     campaign.store.release()
-    monkeypatch.setattr(sql, "MIGRATIONS", {1: "CREATE TABLE hues (hue REAL);"})
+    monkeypatch.setattr(schema, "MIGRATIONS", {1: "CREATE TABLE hues (hue REAL);"})
     had, copy = SQLiteStore(path).upgrade()
     assert had == 1
     set_today(monkeypatch, 1)
@@ -776,7 +776,7 @@ def test_a_user_of_the_server_who_has_no_right(database):
 def test_a_store_file_of_version_1_opens_and_goes_on(tmp_path):
     path = tmp_path / "store.db"
     shutil.copy(Path(__file__).parent / "data" / "store-v1.db", path)
-    if sql.VERSION > 1:
+    if schema.VERSION > 1:
         SQLiteStore(path).upgrade()
     campaign = Campaign.open(str(path))
     assert audit(campaign).holds

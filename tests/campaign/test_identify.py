@@ -601,7 +601,7 @@ def test_a_dask_worker_that_is_killed_costs_nothing(trials, client, tmp_path):
 @pytest.fixture
 def eager_watch(monkeypatch):
     """Look after every tell, however quick the trials are."""
-    monkeypatch.setattr(sys.modules["cutline.campaign.watching"], "SHARE", 0)
+    monkeypatch.setattr(sys.modules["cutline.campaign.lookout"], "SHARE", 0)
 
 
 @pytest.mark.parametrize("ends", [{"budget": 400}, {"confidence": 0.9}], ids=["budget", "sure"])

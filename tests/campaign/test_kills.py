@@ -18,7 +18,7 @@ from soak import wait_for
 from cutline import Problem
 from cutline.campaign import Campaign, StoreError, audit, open_store
 from cutline.campaign.records import FAILED, RETIRED, RETURNED, TOLD
-from cutline.campaign.stores import sql
+from cutline.campaign.stores import schema
 
 KILLS = 50  # in each of the four runs at random: 200, and those at named points beside
 LEASE = 0.4
@@ -236,7 +236,7 @@ def test_an_upgrade_is_killed(address, nursery, tmp_path, monkeypatch, point):
 
     if point != "committed":
         assert nursery.wait(nursery.start("upgrade", **options)) == [0]
-    monkeypatch.setattr(sql, "VERSION", 2)
+    monkeypatch.setattr(schema, "VERSION", 2)
     opened = Campaign.open(address)
     assert dump(opened) == before
     assert opened.store.db().rows("SELECT hue FROM campaign") == [(None,)]

@@ -341,13 +341,13 @@ OLDER = "ALTER TABLE arm ADD COLUMN colour TEXT"
 
 
 def test_a_server_is_upgraded_after_a_dump(run, database, monkeypatch):
-    from cutline.campaign.stores import sql
+    from cutline.campaign.stores import schema
 
     problem = Problem(arms=2, threshold=0.5, rewards="binary")
     with Campaign(problem, budget=6, store=database) as campaign:
         campaign.tell(campaign.ask(), 1)
-    monkeypatch.setattr(sql, "VERSION", 2)
-    monkeypatch.setitem(sql.MIGRATIONS, 1, OLDER)
+    monkeypatch.setattr(schema, "VERSION", 2)
+    monkeypatch.setitem(schema.MIGRATIONS, 1, OLDER)
     code, _, err = run(f"list --store {database}")
     assert code == 2
     assert "older cutline" in err

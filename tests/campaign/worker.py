@@ -20,7 +20,7 @@ from importlib import import_module
 
 from cutline import Problem
 from cutline.campaign import Campaign, StoreError, StoreUnavailable, open_store
-from cutline.campaign.stores import sql
+from cutline.campaign.stores import base, schema
 
 
 def trap(point, nth=1, number=signal.SIGKILL):
@@ -34,7 +34,7 @@ def trap(point, nth=1, number=signal.SIGKILL):
             if left == 0:
                 os.kill(os.getpid(), number)
 
-    sql.reached = reached
+    base.reached = reached
 
 
 class Log:
@@ -171,7 +171,7 @@ def move(options, log):
 
 def upgrade(options, log):
     """Bring a store to a version that is yet to come."""
-    sql.VERSION, sql.MIGRATIONS = options["version"], {1: options["migration"]}
+    schema.VERSION, schema.MIGRATIONS = options["version"], {1: options["migration"]}
     log("upgrade", str(open_store(options["store"]).upgrade()))
 
 

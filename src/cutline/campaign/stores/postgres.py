@@ -7,7 +7,9 @@ from typing import Any
 
 from cutline.campaign.errors import StoreError, StoreUnavailable
 from cutline.campaign.stores.base import without_password
-from cutline.campaign.stores.sql import SELECT_HEAD, SQLStore, make_tables, upgrade_tables
+from cutline.campaign.stores.rows import SELECT_HEAD
+from cutline.campaign.stores.schema import make_tables, upgrade_tables
+from cutline.campaign.stores.sql import SQLStore
 
 try:
     import psycopg

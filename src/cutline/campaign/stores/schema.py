@@ -1,5 +1,8 @@
 """The tables of a store, and how an older store becomes one of today."""
 
+from cutline.campaign.errors import OlderStore, StoreError, UnknownCampaign
+from cutline.campaign.stores.connection import Connection, all_or_nothing
+
 VERSION = 1
 """The version of the tables below; a store says which it has."""
 
@@ -37,3 +40,47 @@ CREATE TABLE event (
 
 MIGRATIONS: dict[int, str] = {}
 """What turns a store of one version into one of the next, as SQL; {real} and so on as above."""
+
+
+class Nothing(UnknownCampaign, StoreError):
+    """There are no tables, and nobody has asked for any."""
+
+
+def make_tables(db: Connection, where: str, make: bool) -> None:
+    """See that the tables are there and of today's version."""
+    version = db.version()
+    if version is None and not make:
+        raise Nothing(f"there is no campaign in {where}")
+    if version is None:
+        with all_or_nothing(db, "make"):
+            db.alone()
+            if db.version() is None:  # nobody was quicker
+                db.script(TABLES.format(**db.types))
+                db.set_version(VERSION)
+        version = VERSION
+    if version > VERSION:
+        raise StoreError(
+            f"{where} was written by a newer cutline (its tables are version {version}, this "
+            f"cutline knows {VERSION}): use that one"
+        )
+    if version < VERSION:
+        raise OlderStore(
+            f"{where} was written by an older cutline (version {version}, today's is {VERSION}): "
+            f"run 'cutline upgrade {where}' once, which keeps a copy"
+        )
+
+
+def upgrade_tables(db: Connection) -> int:
+    """Bring the tables up to date, all or nothing; the version they had."""
+    with all_or_nothing(db, "upgrade"):
+        db.alone()
+        had = db.version()
+        if had is None:
+            raise StoreError("there are no tables to upgrade")
+        if had > VERSION:
+            raise StoreError(f"its tables are version {had}, newer than what this cutline knows")
+        for version in range(had, VERSION):
+            db.script(MIGRATIONS[version].format(**db.types))
+        if had < VERSION:
+            db.set_version(VERSION)
+    return had

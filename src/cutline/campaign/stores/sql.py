@@ -4,275 +4,66 @@ import json
 import os
 import struct
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
-from operator import attrgetter
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
-from cutline.campaign.errors import OlderStore, StoreError, UnknownCampaign
+from cutline.campaign.errors import UnknownCampaign
 from cutline.campaign.records import ASKED, Arm, Event, Head, PullRow
-from cutline.campaign.stores.base import Place, chunks, reached
-from cutline.campaign.stores.schema import MIGRATIONS, TABLES
-from cutline.campaign.stores.schema import VERSION as VERSION
+from cutline.campaign.stores import base
+from cutline.campaign.stores.base import Place, chunks
+from cutline.campaign.stores.connection import Connection, all_or_nothing
+from cutline.campaign.stores.rows import (
+    INSERT_ARM,
+    INSERT_HEAD,
+    INSERT_PULL,
+    LINE,
+    ONE_ARM,
+    ONE_PULL,
+    SELECT_ARM,
+    SELECT_HEAD,
+    SELECT_HEADS,
+    SELECT_PULL,
+    UPDATE_ARM,
+    UPDATE_HEAD,
+    UPDATE_PULL,
+    Settings,
+    arm_of,
+    fixed,
+    marks,
+    moving,
+    pull_row,
+)
+from cutline.campaign.stores.schema import Nothing
 
-HEAD = tuple(f.name for f in fields(Head))
-ARM = tuple(f.name for f in fields(Arm))
-PULL = tuple(f.name for f in fields(PullRow))
-# `precision` is a word of SQL.
-_COLUMN = {"precision": "precision_"}
-
-_COUNTERS = HEAD[3:]  # settings and all after it
-_counters = attrgetter(*_COUNTERS[1:])
-_FIXED_ARM = ("number", "name", "threshold", "precision", "level", "sd", "cost", "tie")
-_MOVING_ARM = tuple(name for name in ARM if name not in _FIXED_ARM)
-_MOVING_PULL = ("cost", "state", "reward", "late", "settled", "expires", "note")
 MANY = 500  # records asked for in one statement
 # What a power cut may undo: whoever asked on this machine is gone as well, and nothing was learned.
 NO_PROMISE = ("ask", "heartbeat")
 
 
-def _list(names: Iterable[str]) -> str:
-    return ", ".join(_COLUMN.get(name, name) for name in names)
-
-
-def _marks(count: int) -> str:
-    return ", ".join("?" * count)
-
-
-def _setters(names: Iterable[str]) -> str:
-    return ", ".join(f"{_COLUMN.get(name, name)} = ?" for name in names)
-
-
-SELECT_HEAD = f"SELECT {_list(HEAD)} FROM campaign WHERE name = ?"
-SELECT_HEADS = f"SELECT {_list(HEAD)} FROM campaign ORDER BY id"
-INSERT_HEAD = f"INSERT INTO campaign ({_list(HEAD[1:])}) VALUES ({_marks(len(HEAD) - 1)})"
-UPDATE_HEAD = f"UPDATE campaign SET {_setters(_COUNTERS)} WHERE id = ?"
-SELECT_ARM = f"SELECT {_list(ARM)} FROM arm WHERE campaign = ?"
-INSERT_ARM = f"INSERT INTO arm (campaign, {_list(ARM)}) VALUES ({_marks(len(ARM) + 1)})"
-UPDATE_ARM = f"UPDATE arm SET {_setters(_MOVING_ARM)} WHERE campaign = ? AND number = ?"
-SELECT_PULL = f"SELECT {_list(PULL)} FROM pull WHERE campaign = ?"
-INSERT_PULL = f"INSERT INTO pull (campaign, {_list(PULL)}) VALUES ({_marks(len(PULL) + 1)})"
-UPDATE_PULL = f"UPDATE pull SET {_setters(_MOVING_PULL)} WHERE campaign = ? AND seq = ?"
-ONE_ARM, ONE_PULL = f"{SELECT_ARM} AND number = ?", f"{SELECT_PULL} AND seq = ?"
-LINE = f"{SELECT_ARM} AND priority IS NOT NULL{{}} ORDER BY priority, tie LIMIT ?"
-
-
-class Connection(Protocol):
-    """A database, as far as it is needed here; SQL is written with ? for parameters."""
-
-    @property
-    def types(self) -> Mapping[str, str]:
-        """What the tables' placeholders stand for."""
-
-    @property
-    def broken(self) -> bool:
-        """Whether it is of no use any more."""
-
-    def begin(self, *, write: bool, synced: bool = True) -> None:
-        """Start a transaction; one that writes holds off all others of its campaign.
-
-        What is not ``synced`` may be forgotten in a power cut, with nothing of what came before.
-        """
-
-    def commit(self) -> None:
-        """Keep it: when this returns, it is on disk."""
-
-    def rollback(self) -> None:
-        """Forget it."""
-
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        """What a statement gives."""
-
-    def many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
-        """The same statement with many values."""
-
-    def script(self, sql: str) -> None:
-        """Several statements."""
-
-    def head(self, name: str, *, write: bool) -> list[Any]:
-        """The row of a campaign, if there is one; to write, all others are held off from it."""
-
-    def alone(self) -> None:
-        """Hold off all who would make tables or campaigns, where beginning has not done so."""
-
-    def clock(self) -> float:
-        """The time, where the data is."""
-
-    def version(self) -> int | None:
-        """The version of the tables; None where there are none."""
-
-    def set_version(self, version: int) -> None:
-        """Say which version the tables are."""
-
-    def compact(self) -> None:
-        """Give back the room of what was deleted."""
-
-    def close(self) -> None:
-        """Let go of it."""
-
-
-class Nothing(UnknownCampaign, StoreError):
-    """There are no tables, and nobody has asked for any."""
-
-
-def make_tables(db: Connection, where: str, make: bool) -> None:
-    """See that the tables are there and of today's version."""
-    version = db.version()
-    if version is None and not make:
-        raise Nothing(f"there is no campaign in {where}")
-    if version is None:
-        db.begin(write=True)
-        try:
-            db.alone()
-            if db.version() is None:  # nobody was quicker
-                db.script(TABLES.format(**db.types))
-                db.set_version(VERSION)
-            db.commit()
-        except BaseException:
-            db.rollback()
-            raise
-        version = VERSION
-    if version > VERSION:
-        raise StoreError(
-            f"{where} was written by a newer cutline (its tables are version {version}, this "
-            f"cutline knows {VERSION}): use that one"
-        )
-    if version < VERSION:
-        raise OlderStore(
-            f"{where} was written by an older cutline (version {version}, today's is {VERSION}): "
-            f"run 'cutline upgrade {where}' once, which keeps a copy"
-        )
-
-
-def upgrade_tables(db: Connection) -> int:
-    """Bring the tables up to date, all or nothing; the version they had."""
-    reached("upgrade before")
-    db.begin(write=True)
-    try:
-        db.alone()
-        had = db.version()
-        if had is None:
-            raise StoreError("there are no tables to upgrade")
-        if had > VERSION:
-            raise StoreError(f"its tables are version {had}, newer than what this cutline knows")
-        for version in range(had, VERSION):
-            db.script(MIGRATIONS[version].format(**db.types))
-        if had < VERSION:
-            db.set_version(VERSION)
-        reached("upgrade written")
-        db.commit()
-    except BaseException:
-        db.rollback()
-        raise
-    reached("upgrade committed")
-    return had
-
-
-def pack(numbers: Sequence[float] | None) -> bytes | None:
-    """Floats as bytes, exactly."""
-    if not numbers:
-        return None if numbers is None else b""
-    return struct.pack(f"<{len(numbers)}d", *numbers)
-
-
-def unpack(data: bytes | None) -> tuple[float, ...] | None:
-    """The other way round."""
-    if not data:
-        return None if data is None else ()
-    return struct.unpack(f"<{len(data) // 8}d", data)
-
-
-_KEPT, _PROOF, _CLOSED = ARM.index("kept"), ARM.index("proof"), ARM.index("closed")
-
-
-def _arm(row: Sequence[Any]) -> Arm:
-    arm = Arm(*row)
-    arm.kept = unpack(row[_KEPT]) or ()
-    arm.proof = unpack(row[_PROOF])
-    arm.closed = bool(row[_CLOSED])
-    return arm
-
-
-def _moving(arm: Arm) -> tuple[Any, ...]:
-    return (
-        arm.status, int(arm.closed), arm.places, arm.flying, arm.told, arm.failed, arm.lost,
-        arm.late, arm.returned, arm.streak, arm.tripped, arm.pulls, arm.total,
-        arm.squares, pack(arm.kept), arm.fed, pack(arm.proof), arm.priority,
-    )  # fmt: skip
-
-
-def _fixed(arm: Arm) -> tuple[Any, ...]:
-    return tuple(getattr(arm, name) for name in _FIXED_ARM)
-
-
-def _pull_row(pull: PullRow) -> tuple[Any, ...]:
-    return (
-        pull.seq, pull.token, pull.arm, pull.nth, pull.cost, pull.asked, pull.state, pull.reward,
-        pull.late, pull.settled, pull.expires, pull.note,
-    )  # fmt: skip
-
-
-class Settings:
-    """Settings as text and as values; each text is read once."""
-
-    def __init__(self) -> None:
-        self._read: dict[str, dict[str, Any]] = {}
-        self._text: dict[int, str] = {}  # of the values above, which are kept, by identity
-
-    def head(self, row: Sequence[Any]) -> Head:
-        """A campaign's row as a record."""
-        values = list(row)
-        text = values[3]
-        if text not in self._read:
-            self._read[text] = json.loads(text)
-            self._text[id(self._read[text])] = text
-        values[3] = self._read[text]
-        return Head(*values)
-
-    def values(self, head: Head) -> tuple[Any, ...]:
-        """A campaign's settings and counters, as they are written."""
-        text = self._text.get(id(head.settings)) or json.dumps(head.settings)
-        return (text, *_counters(head))
-
-
 def create(db: Connection, head: Head, arms: Sequence[Arm]) -> bool:
     """Write a new campaign; False where the name is taken."""
-    reached("create before")
-    db.begin(write=True)
-    try:
+    with all_or_nothing(db, "create"):
         db.alone()
         if db.rows(SELECT_HEAD, [head.name]):
-            db.rollback()
             return False
         db.rows(INSERT_HEAD, [head.name, head.created, *Settings().values(head)])
         number = db.rows("SELECT id FROM campaign WHERE name = ?", [head.name])[0][0]
         head.id = int(number)
         for some in chunks(arms, 10_000):
-            db.many(INSERT_ARM, [(head.id, *_fixed(arm), *_moving(arm)) for arm in some])
-        reached("create written")
-        db.commit()
-    except BaseException:
-        db.rollback()
-        raise
-    reached("create committed")
+            db.many(INSERT_ARM, [(head.id, *fixed(arm), *moving(arm)) for arm in some])
     return True
 
 
 def delete(db: Connection, name: str, where: str) -> None:
     """Remove a campaign with all its pulls."""
-    db.begin(write=True)
-    try:
+    with all_or_nothing(db, "delete"):
         found = db.head(name, write=True)
         if not found:
             raise UnknownCampaign(f"there is no campaign {name!r} in {where}")
         for table in ("event", "pull", "arm"):
             db.rows(f"DELETE FROM {table} WHERE campaign = ?", [found[0][0]])
         db.rows("DELETE FROM campaign WHERE id = ?", [found[0][0]])
-        db.commit()
-    except BaseException:
-        db.rollback()
-        raise
 
 
 class SQLTransaction:
@@ -298,7 +89,7 @@ class SQLTransaction:
         self._store.lock.acquire()
         try:
             self._db = self._store.db()
-            reached(f"{self._move} before")
+            base.reached(f"{self._move} before")
             self._db.begin(write=self._write, synced=self._move not in NO_PROMISE)
             try:
                 found = self._db.head(self._name, write=self._write)
@@ -326,12 +117,12 @@ class SQLTransaction:
                 return
             try:
                 self._flush()
-                reached(f"{self._move} written")
+                base.reached(f"{self._move} written")
                 self._db.commit()
             except BaseException:
                 self._db.rollback()
                 raise
-            reached(f"{self._move} committed")
+            base.reached(f"{self._move} committed")
         finally:
             self._store.lock.release()
 
@@ -343,7 +134,7 @@ class SQLTransaction:
         changed = {**self._saved, **self._moved}
         if changed:
             own = self.head.id
-            self._db.many(UPDATE_ARM, [(*_moving(a), own, a.number) for a in changed.values()])
+            self._db.many(UPDATE_ARM, [(*moving(a), own, a.number) for a in changed.values()])
         for event in self._events:
             row = [self.head.id, event.number, event.kind, json.dumps(event.data)]
             self._db.rows("INSERT INTO event VALUES (?, ?, ?, ?)", row)
@@ -355,7 +146,7 @@ class SQLTransaction:
     def _flush_pulls(self) -> None:
         own = self.head.id
         if self._new:
-            self._db.many(INSERT_PULL, [(own, *_pull_row(pull)) for pull in self._new])
+            self._db.many(INSERT_PULL, [(own, *pull_row(pull)) for pull in self._new])
             self._new.clear()
         if self._changed:
             rows = [
@@ -379,7 +170,7 @@ class SQLTransaction:
         """The record of a row: the same one each time."""
         arm = self._arms.get(row[0])
         if arm is None:
-            arm = self._arms[row[0]] = _arm(row)
+            arm = self._arms[row[0]] = arm_of(row)
         return arm
 
     def first(
@@ -427,7 +218,7 @@ class SQLTransaction:
         self._moved[arm.number] = arm
 
     def add_arms(self, arms: Sequence[Arm]) -> None:
-        rows = [(self.head.id, *_fixed(arm), *_moving(arm)) for arm in arms]
+        rows = [(self.head.id, *fixed(arm), *moving(arm)) for arm in arms]
         self._db.many(INSERT_ARM, rows)
         self._arms |= {arm.number: arm for arm in arms}
 
@@ -445,7 +236,7 @@ class SQLTransaction:
 
     def fetch(self, numbers: Sequence[int]) -> None:
         for some in chunks(sorted(set(numbers) - self._pulls.keys()), MANY):
-            sql = f"{SELECT_PULL} AND seq IN ({_marks(len(some))})"
+            sql = f"{SELECT_PULL} AND seq IN ({marks(len(some))})"
             for row in self._db.rows(sql, [self.head.id, *some]):
                 self._row(row)
         self._fetch_arms({self._pulls[number].arm for number in numbers})
@@ -453,7 +244,7 @@ class SQLTransaction:
     def _fetch_arms(self, numbers: set[int]) -> None:
         """Read several arms at once."""
         for some in chunks(sorted(numbers - self._arms.keys()), MANY):
-            sql = f"{SELECT_ARM} AND number IN ({_marks(len(some))})"
+            sql = f"{SELECT_ARM} AND number IN ({marks(len(some))})"
             for row in self._db.rows(sql, [self.head.id, *some]):
                 self._one(row)
 

@@ -10,8 +10,9 @@ from typing import Any
 import apsw
 
 from cutline.campaign.errors import StoreError
-from cutline.campaign.stores import sql
-from cutline.campaign.stores.sql import SQLStore, make_tables, upgrade_tables
+from cutline.campaign.stores import schema
+from cutline.campaign.stores.rows import SELECT_HEAD
+from cutline.campaign.stores.sql import SQLStore
 
 OURS = 0x6375746C  # "cutl": what a file of ours says it is
 PATIENCE = 60.0  # seconds that a writer waits for the others
@@ -38,10 +39,10 @@ class SQLiteStore(SQLStore):
     def connect(self, *, make: bool) -> "_File":
         """See :class:`SQLStore`."""
         if not make and not self.path.exists():
-            raise sql.Nothing(f"there is no file {self.path}, so no campaign in it")
+            raise schema.Nothing(f"there is no file {self.path}, so no campaign in it")
         file = _File(self.path, self._clock)
         try:
-            make_tables(file, self.where, make)
+            schema.make_tables(file, self.where, make)
         except BaseException:
             file.close()
             raise
@@ -52,14 +53,14 @@ class SQLiteStore(SQLStore):
         file = _File(self.path, self._clock, make=False)
         try:
             version = file.version()
-            if version is not None and version >= sql.VERSION:
+            if version is not None and version >= schema.VERSION:
                 raise StoreError(f"{self.path} is version {version}: there is nothing to upgrade")
             copy = self.path.with_name(f"{self.path.name}.version-{version}")
             made = copy.with_name(f"{copy.name}.{os.getpid()}")
             made.unlink(missing_ok=True)
             file.rows("VACUUM INTO ?", [str(made)])
             os.replace(made, copy)  # whole, or not there; an earlier one has less
-            return upgrade_tables(file), copy
+            return schema.upgrade_tables(file), copy
         finally:
             file.close()
 
@@ -183,7 +184,7 @@ class _File:
         self.rows(sql)
 
     def head(self, name: str, *, write: bool) -> list[Any]:
-        return self.rows(sql.SELECT_HEAD, [name])  # beginning has locked the file
+        return self.rows(SELECT_HEAD, [name])  # beginning has locked the file
 
     def alone(self) -> None:
         """Beginning has locked the file."""

@@ -1,0 +1,76 @@
+"""A database, as far as a store needs one."""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from cutline.campaign.stores import base
+
+
+class Connection(Protocol):
+    """A database, as far as it is needed here; SQL is written with ? for parameters."""
+
+    @property
+    def types(self) -> Mapping[str, str]:
+        """What the tables' placeholders stand for."""
+
+    @property
+    def broken(self) -> bool:
+        """Whether it is of no use any more."""
+
+    def begin(self, *, write: bool, synced: bool = True) -> None:
+        """Start a transaction; one that writes holds off all others of its campaign.
+
+        What is not ``synced`` may be forgotten in a power cut, with nothing of what came before.
+        """
+
+    def commit(self) -> None:
+        """Keep it: when this returns, it is on disk."""
+
+    def rollback(self) -> None:
+        """Forget it."""
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
+        """What a statement gives."""
+
+    def many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
+        """The same statement with many values."""
+
+    def script(self, sql: str) -> None:
+        """Several statements."""
+
+    def head(self, name: str, *, write: bool) -> list[Any]:
+        """The row of a campaign, if there is one; to write, all others are held off from it."""
+
+    def alone(self) -> None:
+        """Hold off all who would make tables or campaigns, where beginning has not done so."""
+
+    def clock(self) -> float:
+        """The time, where the data is."""
+
+    def version(self) -> int | None:
+        """The version of the tables; None where there are none."""
+
+    def set_version(self, version: int) -> None:
+        """Say which version the tables are."""
+
+    def compact(self) -> None:
+        """Give back the room of what was deleted."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+@contextlib.contextmanager
+def all_or_nothing(db: Connection, move: str) -> Iterator[None]:
+    """A transaction that is kept as a whole, or not at all where something goes wrong in it."""
+    base.reached(f"{move} before")
+    db.begin(write=True)
+    try:
+        yield
+        base.reached(f"{move} written")
+        db.commit()
+    except BaseException:
+        db.rollback()
+        raise
+    base.reached(f"{move} committed")
