@@ -1,7 +1,7 @@
 """Where the truth is not known: one live game, kept in a store."""
 
 from cutline.campaign.audit import Audit, audit
-from cutline.campaign.campaign import Campaign, Pull, Pulls
+from cutline.campaign.campaign import Campaign
 from cutline.campaign.errors import (
     CampaignClosed,
     CampaignError,
@@ -16,6 +16,7 @@ from cutline.campaign.errors import (
 )
 from cutline.campaign.identify import identify
 from cutline.campaign.progress import Progress
+from cutline.campaign.pulls import Pull, Pulls
 from cutline.campaign.stores import MemoryStore, Store, open_store
 
 __all__ = [

@@ -6,9 +6,10 @@ from dataclasses import dataclass, fields
 
 from cutline.campaign import moves
 from cutline.campaign.access import Access
+from cutline.campaign.agreement import digest_of
 from cutline.campaign.campaign import Campaign
 from cutline.campaign.errors import CampaignError
-from cutline.campaign.making import digest_of, numbers_of, start_of
+from cutline.campaign.making import numbers_of, start_of
 from cutline.campaign.records import (
     ASKED,
     ATTACHED,

@@ -1,31 +1,30 @@
 """One live game: which arm to try next, what came of it, and the answer at any moment."""
 
 import contextlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import overload
 
 from cutline.campaign import moves
 from cutline.campaign.access import Access
+from cutline.campaign.agreement import digest_of, question, see_that_it_asks, see_that_it_is
 from cutline.campaign.errors import DifferentCampaign, StoreError, UnknownArm
 from cutline.campaign.making import (
     arms_of,
     check_lease,
     costs_of,
-    difference,
-    digest_of,
     names_of,
     playable,
     settings_of,
     start_of,
     ties_of,
 )
+from cutline.campaign.pulls import Pull, Pulls
 from cutline.campaign.records import CLOSED, PAUSED, RUNNING, Arm, Head, PullRow
 from cutline.campaign.stores import Store, Transaction, open_store
 from cutline.campaign.terms import Terms, problem_of
 from cutline.campaign.verdicts import verdict_on
-from cutline.core.chance import REWARD, chance, seed_key, uniform
+from cutline.core.chance import seed_key
 from cutline.core.problem import Problem
 from cutline.core.stopping import check_can_stop
 from cutline.core.verdict import Verdict
@@ -33,49 +32,7 @@ from cutline.rules import Rule, parse_rule
 
 LEASE = 900.0  # seconds that a pull may take before it is given up, unless there are heartbeats
 PATIENCE = 5  # failed or lost pulls in a row after which an arm is suspended
-AGREED = ("rewards", "rule", "budget", "confidence", "lost", "seed", "declared", "unit")
 PENDING = 2_000  # pulls that a look weighs without writing down what came of it
-
-
-class Pull(NamedTuple):
-    """One trial to make: of which arm, and the handle to report it by.
-
-    ``number`` counts the arm's pulls from 0, ``cost`` is what was reserved for it, and at
-    ``expires`` (seconds since 1970) it is given up unless it was told or a heartbeat came.
-    """
-
-    id: str
-    arm: str
-    number: int
-    cost: int
-    expires: float
-    key: tuple[int, int, int]
-
-    @property
-    def seed(self) -> int:
-        """A whole number below 2**31 that is this trial's alone, the same in every replay."""
-        key0, key1, arm = self.key
-        what = chance(key0, key1, 0, arm, 0, REWARD)
-        start, stride = (int(uniform(what, draw) * 2**31) for draw in (0, 1))
-        return (start + self.number * (2 * stride + 1)) % 2**31  # no two of an arm are the same
-
-
-class Pulls(tuple[Pull, ...]):
-    """What an ask hands out. Where it is empty, ``why`` says why.
-
-    ``"wait"``: all that is left is in flight, ``until`` its first lease runs out; ``"paused"``;
-    ``"done"``.
-    """
-
-    why: str = ""
-    until: float | None = None
-
-    @classmethod
-    def none(cls, why: str, until: float | None) -> "Pulls":
-        """Nothing, and why."""
-        empty = cls()
-        empty.why, empty.until = why, until
-        return empty
 
 
 class Campaign:
@@ -144,7 +101,7 @@ class Campaign:
             place = terms.place(arm, 0)
             arm.priority = same.setdefault(place, place)
         if not self.access.retry(lambda: self.access.store.create(head, arms)):
-            self._compare(head, arms)
+            see_that_it_is(self.access, head, arms)
 
     @classmethod
     def open(
@@ -169,11 +126,7 @@ class Campaign:
                 f"campaign {name!r} is played by {spec}, not by {campaign.access.rule.spec}"
             )
         if problem is not None:
-            began = campaign.access.do("look", _first_problem, write=False)
-            if problem != began:
-                raise DifferentCampaign(
-                    f"campaign {name!r} asks another question: {difference(began, problem)}"
-                )
+            see_that_it_asks(campaign.access, problem)
         return campaign
 
     # What workers do.
@@ -189,7 +142,6 @@ class Campaign:
         """
         if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
             raise ValueError(f"ask for a whole number of pulls, 1 or more, got {n!r}")
-
         held = None if lease is None else check_lease(lease)
         given, why, until = self.access.do("ask", moves.ask, n or 1, held)
         if not given:
@@ -305,7 +257,6 @@ class Campaign:
 
         Beyond the declared number of arms the promises of the verdict end, and it says so.
         """
-
         (name,) = names_of([str(arm)])
 
         def move(t: Transaction, terms: Terms) -> None:
@@ -393,11 +344,7 @@ class Campaign:
     def problem(self) -> Problem:
         """The question: all arms that were ever in it."""
 
-        def look(t: Transaction, terms: Terms) -> Problem:
-            measured = terms.measured if _levels(t.head) else None
-            return problem_of(t.all_arms(), terms.rewards, measured)
-
-        return self.access.do("look", look, write=False)
+        return self.access.do("look", lambda t, terms: question(t.all_arms(), terms), write=False)
 
     @property
     def budget(self) -> int | None:
@@ -439,50 +386,6 @@ class Campaign:
 
     def __repr__(self) -> str:
         return f"Campaign({self.name!r} in {self.access.store.shown})"
-
-    def _compare(self, mine: Head, arms: Sequence[Arm]) -> None:
-        """See that the campaign that is there is the one that was asked for."""
-        there = self.access.head()
-        about = json.loads(json.dumps(mine.settings["about"]))
-        if there.settings["about"] != about and not there.told:  # nothing was learned yet
-            self.access.do("agree", lambda t, terms: _agree(t, about))
-            there = self.access.head()
-        differs = []
-        if there.settings["digest"] != mine.settings["digest"]:
-            with self.access.store.begin(self.name, "look", write=False) as t:
-                stored = t.all_arms()[: there.settings["first_arms"]]
-            terms = self.access.terms(there.settings)
-            own = self.access.terms(mine.settings)
-            differs.append(
-                difference(problem_of(stored, terms.rewards), problem_of(list(arms), own.rewards))
-            )
-        was, now = there.settings, json.loads(json.dumps(mine.settings))
-        pairs = [(name, was[name], now[name]) for name in AGREED]
-        names = was["about"].keys() | now["about"].keys()
-        pairs += [(name, was["about"].get(name), now["about"].get(name)) for name in sorted(names)]
-        differs += [
-            f"{name} was {old!r} and is now {new!r}" for name, old, new in pairs if old != new
-        ]
-        if differs:
-            raise DifferentCampaign(
-                f"there is another campaign {self.name!r} in {self.access.store.shown}: "
-                f"{'; '.join(differs)}. Take another name, or extend(budget=...) that one"
-            )
-
-
-def _first_problem(t: Transaction, terms: Terms) -> Problem:
-    """The question as it was before arms were added."""
-    arms = t.all_arms()[: t.head.settings["first_arms"]]
-    return problem_of(arms, terms.rewards, terms.measured if _levels(t.head) else None)
-
-
-def _agree(t: Transaction, about: dict[str, object]) -> None:
-    if not t.head.told:
-        t.head.settings = {**t.head.settings, "about": about}
-
-
-def _levels(head: Head) -> bool:
-    return bool(head.settings["levels"])
 
 
 def _eager(head: Head) -> bool:

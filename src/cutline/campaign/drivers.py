@@ -14,7 +14,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from cutline.campaign.campaign import Pull
+from cutline.campaign.pulls import Pull
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Event

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from cutline.campaign import moves
-from cutline.campaign.campaign import Campaign, Pull
+from cutline.campaign.campaign import Campaign
+from cutline.campaign.pulls import Pull
 from cutline.campaign.records import RETIRED
 from cutline.campaign.stores import Transaction
 from cutline.campaign.terms import Terms

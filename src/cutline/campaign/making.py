@@ -1,6 +1,5 @@
 """A campaign made from a problem: its settings and arms as a store keeps them, checked."""
 
-import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from itertools import repeat
@@ -167,39 +166,6 @@ def ties_of(seed: int, first: int, count: int) -> Floats:
     arms = np.arange(first, first + count, dtype=np.uint64)
     what: Any = chance(key0, key1, 0, arms, 0, TIE)  # type: ignore[arg-type]  # all at once
     return np.broadcast_to(uniform(what, 0), (count,))
-
-
-def digest_of(arms: Sequence[Arm]) -> str:
-    """A fingerprint of the question."""
-    found = hashlib.sha256()
-    for a in arms:
-        found.update(repr((a.name, a.threshold, a.precision, a.level, a.sd, a.cost)).encode())
-    return found.hexdigest()
-
-
-def difference(was: Problem, now: Problem) -> str:
-    """What differs between two problems, in words."""
-    if was.arms != now.arms:
-        gone = [name for name in was.arms if name not in set(now.arms)]
-        new = [name for name in now.arms if name not in set(was.arms)]
-        if not gone and not new:
-            return "the arms are in another order"
-        parts = [
-            f"{what} {', '.join(names[:5])}{' and more' if len(names) > 5 else ''}"
-            for what, names in (("without", gone), ("with", new))
-            if names
-        ]
-        return f"its {len(was.arms)} arms are not these {len(now.arms)}: {' and '.join(parts)}"
-    for name in ("threshold", "precision", "level"):
-        ours, theirs = getattr(was, name), getattr(now, name)
-        if ours != theirs:
-            places = range(len(was.arms))
-            i = 0 if None in (ours, theirs) else next(i for i in places if ours[i] != theirs[i])
-            show = [None if values is None else values[i] for values in (ours, theirs)]
-            return f"{name} of {was.arms[i]!r} was {show[0]!r} and is now {show[1]!r}"
-    if was.measured != now.measured:
-        return f"rewards were {was.measured} and are now {now.measured}"
-    return "the cost of a pull, or the known noise, is another"
 
 
 def check_lease(lease: float) -> float:
