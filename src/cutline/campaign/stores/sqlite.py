@@ -25,7 +25,8 @@ NETWORK = {
 class SQLiteStore(SQLStore):
     """A store in one file; it is made when first used.
 
-    Every transaction is on disk when it is acknowledged (write-ahead log, full synchronisation).
+    Whatever is told or changed is on disk when it is acknowledged (write-ahead log, synced); an ask
+    is with the next of these at the latest, as nobody who asked outlives a power cut here.
     The file must be on a disk of this machine: on a network file system SQLite's locks cannot be
     relied on, so that is refused.
     """
