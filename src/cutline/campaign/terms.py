@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from cutline.campaign.records import OPEN, Arm
@@ -147,9 +147,17 @@ class Terms:
             "        seen, whole, reward = n, s, s / n\n"
             f"{together}"
             "        q *= n / seen\n"
-            f"    value = formula({self._arguments(self.rule.body)})\n"
+            f"        value = formula({self._arguments(self.rule.body)})\n"
+            "    else:\n"
+            f"        value = met({self._arguments(self.rule.body)})\n"
             "    return value if value < late else late\n"  # not a number: never first
         )
+
+    @cached_property
+    def _met(self) -> Callable[..., float]:
+        """The rule's formula; where rewards are counts, many arms meet the same numbers."""
+        counts = self.rewards.kind in ("binary", "poisson") and not self.clocked
+        return lru_cache(maxsize=2**14)(self.rule.body) if counts else self.rule.body
 
     @cached_property
     def learn(self) -> Callable[[Arm, float, int], None]:
@@ -209,6 +217,7 @@ class Terms:
         return write_part(
             text,
             formula=self.rule.body,
+            met=self._met,
             learn=type(self.rule).learn,
             first_pulls=self.rule.first_pulls,
             untold=UNTOLD,

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +13,6 @@ from cutline.rules.base import ClockedIndexRule, IndexRule, Rule
 from cutline.rules.kinds import InUnits, in_a_range, only
 
 
-@lru_cache(maxsize=2**14, typed=True)  # a live game meets the same counts in many arms
 def coin_ratio(pulls: float, total: float, far: float, width: float) -> float:
     """n kl(mean, far edge of the band) of rewards between 0 and ``width``.
 

@@ -23,7 +23,7 @@ from numba.core import compiler
 from numba.core.caching import NullCache
 from numba.core.serialize import dumps
 
-from cutline.simulation.reach import digest, is_plain, reached, uncached
+from cutline.simulation.reach import digest, is_plain, reached, to_compile
 
 
 class CannotCompile(TypeError):
@@ -133,7 +133,7 @@ class KernelCache(NullCache):
 
 def _compiled(function: Any, done: dict[int, Any], how: _How, **options: Any) -> Any:
     """A compiled copy of a function, in which the plain functions it calls are compiled too."""
-    function = uncached(function)
+    function = to_compile(function)
     if id(function) in done:
         return done[id(function)]
     names = dict(function.__globals__)

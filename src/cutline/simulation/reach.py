@@ -6,7 +6,6 @@ what must be compiled along with a function, and what its fingerprint must hold.
 
 import dis
 import enum
-import functools
 import hashlib
 import sys
 import types
@@ -24,14 +23,14 @@ Path = tuple[str, ...]  # a global name, and the names behind it where it is a m
 _COMPILED_BY_NUMBA = ("math", "cmath", "numpy", "numba", "builtins", "operator")
 
 
-def uncached(value: Any) -> Any:
-    """The function behind an ``lru_cache``, which gives the same; anything else is itself."""
-    return value.__wrapped__ if isinstance(value, functools._lru_cache_wrapper) else value
+def to_compile(value: Any) -> Any:
+    """A function's twin for compiling, which gives the same; anything else is itself."""
+    return getattr(value, "compiled_as", value) if isinstance(value, types.FunctionType) else value
 
 
 def is_plain(value: Any) -> bool:
     """Whether a value is a function of somebody's own, to be compiled along."""
-    value = uncached(value)
+    value = to_compile(value)
     if not isinstance(value, types.FunctionType):
         return False
     return (value.__module__ or "").split(".")[0] not in _COMPILED_BY_NUMBA
@@ -79,7 +78,7 @@ def _digest_into(state: Any, value: Any, seen: dict[int, int]) -> None:
         state.update(repr(things).encode())
 
     if is_plain(value):
-        value = uncached(value)
+        value = to_compile(value)
         if id(value) in seen:
             note("again", seen[id(value)])
             return
