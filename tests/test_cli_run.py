@@ -180,7 +180,7 @@ def test_a_note_says_how_a_trial_failed(run):
     run("--arms 1,7 --at-least 0.5 --budget 2 --workers 1", [*EXIT[:2], 'echo "oh $1" >&2; exit $1',
         "sh", "{arm}"])  # fmt: skip
     campaign = Campaign.open("cutline.db", "main")
-    with campaign.store.begin("main", "look", write=False) as t:
+    with campaign.store.begin("main", "look") as t:
         notes = {(pull.arm, pull.note) for pull in t.since(0)}
     assert notes == {(0, "exit code 1: oh 1"), (1, "exit code 7: oh 7")}
     assert Outcome(1.0, "exit code 0", "fine").note is None
@@ -548,6 +548,24 @@ def test_started_again_it_does_nothing_twice(run):
     assert audit(Campaign.open("cutline.db", "main")).holds
 
 
+def test_a_campaign_that_attached_results_have_decided(run):
+    words = "--arms a,b --at-least 0.5 --budget 40 --confidence 0.95"
+    gives = ["sh", "-c", "kill $$"]  # no reward, so nothing is spent
+    assert run(words, gives).code == 4
+    with Campaign.open("cutline.db") as campaign:
+        for arm in ("a", "b"):
+            campaign.attach(arm, [1] * 60, unpicked=True)
+    ran = run(words, gives)
+    assert ran.code == 0
+    assert "spent: 0 of 40 pulls" in ran.out
+
+
+def test_what_was_not_kept_cannot_go_on(run):
+    words = "--arms a --at-least 0.5 --budget 4"
+    assert "start again with more than --budget 4" in run(words, ["true"]).err
+    assert "start again" not in run(f"{words} --store memory", ["true"]).err
+
+
 @pytest.mark.parametrize(
     ("words", "command", "says"),
     [
@@ -632,15 +650,17 @@ def _reached(store, goal, process):
 def test_one_arm_is_not_suspended_for_a_kill(start, tmp_path):
     """All eight workers were on it: eight pulls in a row are lost, and say nothing of the arm."""
     words = "--arms a --at-least 0.5 --budget 20 --lease 1 --format json"
-    process = start(tmp_path, words, ["sleep", "15"])
+    (tmp_path / "trial").write_text("sleep 15")
+    process = start(tmp_path, words, ["sh", "trial"])
     store = tmp_path / "cutline.db"
     wait_for(lambda: store.exists() and _flying(store) == 8)
     process.kill()
     process.communicate()
     campaign = Campaign.open(str(store), "main")
-    with campaign.store.begin("main", "look", write=False) as t:
+    with campaign.store.begin("main", "look") as t:
         assert t.head.flying == 8
-    process = start(tmp_path, words, ["true"])
+    (tmp_path / "trial").write_text("exit 0")
+    process = start(tmp_path, words, ["sh", "trial"])
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     arm = json.loads(out)["arms"][0]

@@ -229,7 +229,7 @@ class Soak:
         self._resume()
 
     def _resume(self) -> None:
-        with self._campaign.store.begin("main", "look", write=False) as t:
+        with self._campaign.store.begin("main", "look") as t:
             suspended = [arm.name for arm in t.all_arms() if arm.status == SUSPENDED]
         for name in suspended:
             self._campaign.resume(name)
@@ -288,7 +288,7 @@ def find_faults(store: str, folder: Path, *, spent: bool = True) -> Iterator[str
         said = opened.db().rows("PRAGMA integrity_check")
         if said != [("ok",)]:
             yield f"integrity_check: {said}"
-    with opened.begin("main", "look", write=False) as t:
+    with opened.begin("main", "look") as t:
         head, arms, pulls = t.head, {a.name: a for a in t.all_arms()}, {p.id: p for p in t.since(0)}
     if spent and (head.spent, head.reserved, head.flying) != (head.budget, 0, 0):
         yield f"{head.spent} of {head.budget} is spent, {head.reserved} reserved: {head}"

@@ -210,7 +210,7 @@ def _in_flight(
 
     def handles(campaign: Campaign) -> list[str]:
         return campaign.access.do(
-            "look", lambda t, _: [p.id for p in t.since(0) if p.expires is not None], write=False
+            "look", lambda t, _: [p.id for p in t.since(0) if p.expires is not None]
         )
 
     seen = {handle for pair in known for handle in pair}

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import apsw
+import numpy as np
 import pytest
 
 from cutline import Problem, Rewards
@@ -30,6 +31,8 @@ from cutline.campaign import (
 )
 from cutline.campaign.stores import schema
 from cutline.campaign.stores.sqlite import SQLiteStore, refuse_network
+from cutline.cli import main
+from cutline.rules.base import IndexRule
 
 TABLES = ("campaign", "arm", "pull", "event")
 
@@ -90,13 +93,48 @@ def test_what_is_no_reward(store):
     assert campaign.tell(pull, 1) == "counted"  # the pull is as good as before
 
 
+class Logarithms(IndexRule):
+    """A rule that cannot learn from a 0."""
+
+    name = "logarithms"
+    keeps = ("sum",)
+
+    def start(self, problem, means):
+        return np.zeros((1, len(problem.arms)))
+
+    @staticmethod
+    def learn(reward, sum):
+        return sum + math.log(reward)
+
+    @staticmethod
+    def formula(pulls, sum):
+        return pulls + sum
+
+
+@pytest.mark.parametrize("lost", [None, 0])
+def test_a_rule_that_cannot_take_a_reward(store, lost):
+    campaign = new(store, rule=Logarithms(), lost=lost)
+    pulls = campaign.ask(3)
+    with Unchanged(store, ValueError, "math domain"):
+        campaign.tell(pulls[0], 0)
+    with Unchanged(store, ValueError, "math domain"):
+        campaign.attach("a", [0, 1])
+    if lost is not None:
+        with Unchanged(store, ValueError, "math domain"):
+            campaign.fail(pulls[1])
+    assert campaign.tell(pulls[0], 1) == "counted"
+    assert audit(campaign).holds
+
+
 def test_a_reward_that_is_out_of_range(store):
     for rewards, value in (
         (Rewards("bounded", low=-1, high=1), 1.1),
         (Rewards("bounded", low=-1, high=1), -1.1),
         (Rewards("poisson"), 1.5),
         (Rewards("poisson"), -1),
+        (Rewards("poisson"), 1e101),
         (Rewards("exponential"), -0.1),
+        (Rewards("gaussian"), -1e101),
         (Rewards("gaussian", sd=1.0), math.inf),
         (Rewards("heavy", variance=1.0), math.nan),
     ):
@@ -172,7 +210,7 @@ def handles(pull):
 
 
 def _own(campaign):
-    with campaign.store.begin(campaign.name, "look", write=False) as t:
+    with campaign.store.begin(campaign.name, "look") as t:
         return {pull.id for pull in t.since(0)}
 
 
@@ -561,7 +599,7 @@ from cutline.campaign import Campaign, StoreError, audit
 campaign = Campaign.open(sys.argv[1])
 pulls = campaign.ask(200)
 def dump():
-    with campaign.store.begin("main", "look", write=False) as t:
+    with campaign.store.begin("main", "look") as t:
         return repr((t.head, t.all_arms(), list(t.since(0)), t.events()))
 import os
 size = os.stat(sys.argv[1] + "-wal").st_size
@@ -728,6 +766,29 @@ def test_a_server_that_is_not_there(monkeypatch):
     assert "secret" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://ann@corp:secret@127.0.0.1:1/x",
+        "postgresql://ann:sec@secret@127.0.0.1:1/x",
+        "postgresql://ann:sec/secret@127.0.0.1:1/x",
+        "postgresql:/ann:secret@127.0.0.1:1/x",
+        "host=127.0.0.1 user=ann password=secret",
+        "mysql://ann:secret@127.0.0.1/x",
+    ],
+)
+def test_an_address_that_is_not_quite_one_does_not_show_its_password(address, monkeypatch, capsys):
+    with pytest.raises((StoreError, ValueError)) as told:
+        open_store(address)
+    assert "secret" not in str(told.value)
+    monkeypatch.setattr(sys, "argv", ["cutline", "list", "--store", address])
+    with pytest.raises(SystemExit):
+        main()
+    said = capsys.readouterr()
+    assert "postgresql://" in said.err or "%40" in said.err
+    assert "secret" not in said.out + said.err
+
+
 def test_no_password_is_shown(database):
     """It goes into logs and terminals."""
     url = database.replace("cutline@", "cutline:secret@")
@@ -788,7 +849,7 @@ def test_a_store_file_of_version_1_opens_and_goes_on(tmp_path):
     assert verdict.unmeasured == ("suspended",)
     assert verdict.broken is None
     assert campaign.in_flight == 2
-    with campaign.store.begin("main", "look", write=False) as t:
+    with campaign.store.begin("main", "look") as t:
         kinds = {event.kind for event in t.events()}
     assert kinds >= {"add", "retire", "extend", "told late", "kept late", "resume arm"}
     campaign.resume("suspended")

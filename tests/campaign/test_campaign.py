@@ -98,7 +98,9 @@ def played(bandit, rule, budget, seed, **options):
 
 
 @pytest.mark.parametrize("name", ["coins", "rare", "normal", "known"])
-@pytest.mark.parametrize("rule", ["auto", "apt", "lsa", "ucbe:1:50", "fwt", "hdoc", "round-robin"])
+@pytest.mark.parametrize(
+    "rule", ["auto", "apt", "slr", "lsa", "ucbe:1:50", "fwt", "hdoc", "round-robin"]
+)
 def test_the_choices_are_those_of_the_simulator(name, rule):
     bandit = BANDITS[name]
     rule = cutline.parse_rule(rule)
@@ -108,7 +110,9 @@ def test_the_choices_are_those_of_the_simulator(name, rule):
         with pytest.raises(ValueError, match=str(refused)[:20]):
             Campaign(bandit.problem, rule, budget=150)
         return
-    assert played(bandit, rule, 150, 5)[0] == wanted
+    arms, campaign = played(bandit, rule, 150, 5)
+    assert arms == wanted
+    assert audit(campaign).holds
 
 
 @pytest.mark.parametrize("name", ["heavy", "normal"])
@@ -480,7 +484,7 @@ def test_levels_are_stored_raw_and_counted_as_whether_above(store):
     verdict = campaign.verdict()
     assert [verdict[arm].mean for arm in problem.arms] == [1.0, 0.0]
     assert campaign.problem == problem
-    rows = campaign.access.do("look", lambda t, _: [p.reward for p in t.since(0)], write=False)
+    rows = campaign.access.do("look", lambda t, _: [p.reward for p in t.since(0)])
     assert rows == [0.7] * 4
 
 
@@ -520,6 +524,21 @@ def test_another_problem_under_the_same_name_is_an_error_that_shows_the_differen
         Campaign.open(store, problem=lower)
     with pytest.raises(UnknownCampaign, match="'other'"):
         Campaign.open(store, "other")
+
+
+def test_what_a_campaign_is_about_may_change_while_there_is_nothing_in_it(store):
+    """A command that was mistyped need not be a campaign for ever; but two must not be mixed."""
+    Campaign(COINS, budget=10, store=store, about={"command": "typo"})
+    mine = Campaign(COINS, budget=10, store=store, about={"command": "mine"})
+    pull = mine.ask()
+    lower = Problem(arms=["a", "b", "c"], threshold=0.4, precision=0.1, rewards="binary")
+    for problem in (COINS, lower):
+        with pytest.raises(DifferentCampaign, match="command was 'mine' and is now 'other'"):
+            Campaign(problem, budget=10, store=store, about={"command": "other"})
+    mine.give_back(pull)
+    with pytest.raises(DifferentCampaign, match=r"threshold of 'a' was 0.5 and is now 0.4"):
+        Campaign(lower, budget=10, store=store, about={"command": "other"})
+    Campaign(COINS, budget=10, store=store, about={"command": "mine"})  # the other left no trace
 
 
 def test_many_campaigns_live_in_one_store(store):

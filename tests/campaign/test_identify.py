@@ -112,7 +112,7 @@ def processes(trials):
 
 def rows(campaign):
     """All pulls."""
-    return campaign.access.do("look", lambda t, terms: list(t.since(0)), write=False)
+    return campaign.access.do("look", lambda t, terms: list(t.since(0)))
 
 
 def check_whole(campaign, budget):

@@ -65,7 +65,7 @@ def new(address, budget=12, lease=LEASE):
 
 def dump(campaign):
     """All that is stored of a campaign."""
-    with campaign.store.begin("main", "look", write=False) as t:
+    with campaign.store.begin("main", "look") as t:
         return repr((t.head, t.all_arms(), list(t.since(0)), t.events()))
 
 
@@ -180,7 +180,7 @@ def test_a_move_is_killed(address, nursery, tmp_path, move, point):
 
 
 def _assert_done_once(campaign, move, pull):
-    with campaign.store.begin("main", "look", write=False) as t:
+    with campaign.store.begin("main", "look") as t:
         arms = {arm.name: arm for arm in t.all_arms()}
         row = t.pull(int(pull.id.split("-")[0]))
         if move == "ask":

@@ -146,7 +146,7 @@ def test_pulls_out_of_turn_and_late_ones_are_weighed_as_they_were(store, clock, 
 
 
 def looked(campaign, what):
-    return campaign.access.do("look", lambda t, terms: what(t), write=False)
+    return campaign.access.do("look", lambda t, terms: what(t))
 
 
 def test_what_if_per_arm_and_with_levels(store):

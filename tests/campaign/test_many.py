@@ -111,7 +111,7 @@ def test_many_retire_the_same_arm_at_once(address, nursery, tmp_path):
     each = [{"move": "retire", "arm": "a"}] * 8
     assert start(nursery, tmp_path, "move", each, store=address) == [0] * 8
     campaign = Campaign.open(address)
-    with campaign.store.begin("main", "look", write=False) as t:
+    with campaign.store.begin("main", "look") as t:
         assert [event.kind for event in t.events()] == ["retire"]
         assert t.head.unsettled == 3
     assert audit(campaign).holds
@@ -284,6 +284,32 @@ def test_a_power_cut_takes_no_result_that_was_acknowledged(tmp_path):
         disk.unregister()
     assert len(cuts) > 20
     assert [False] in cuts  # an ask alone waits for nobody's disk
+
+
+def test_an_interrupted_ask_leaves_no_later_result_unsynced(tmp_path, monkeypatch):
+    campaign = new(str(tmp_path / "store.db"), budget=9)
+    pull, other = campaign.ask(2)
+    campaign.tell(other, 1)
+    file = campaign.store.db()
+    rows, levels = file.rows, []
+
+    def interrupted(sql, values=()):
+        found = rows(sql, values)
+        if "NORMAL" in sql:
+            raise KeyboardInterrupt
+        return found
+
+    def watched(sql, values=()):
+        if sql == "COMMIT":
+            levels.append(rows("PRAGMA synchronous"))
+        return rows(sql, values)
+
+    monkeypatch.setattr(file, "rows", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        campaign.ask()
+    monkeypatch.setattr(file, "rows", watched)
+    campaign.tell(pull, 1)
+    assert levels == [[(2,)]]  # FULL
 
 
 @pytest.mark.parametrize("confidence", [None, 0.99])

@@ -5,12 +5,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from cutline.campaign.errors import StoreUnavailable
-from cutline.campaign.making import numbers_of, playable
+from cutline.campaign.making import numbers_of, playable, played_on
 from cutline.campaign.records import Head
 from cutline.campaign.stores import Store, Transaction
 from cutline.campaign.terms import Terms, problem_of
-from cutline.core.problem import Problem
-from cutline.core.rewards import Rewards
 from cutline.rules.base import Rule, parameter_names
 
 RETRY = 60.0  # seconds in which a store that does not answer is tried again
@@ -39,7 +37,7 @@ class Access:
         """The campaign's counters now."""
 
         def look() -> Head:
-            with self.store.begin(self.name, "look", write=False) as t:
+            with self.store.begin(self.name, "look") as t:
                 return t.head
 
         return self.retry(look)
@@ -48,10 +46,8 @@ class Access:
         """What settings mean; those of a campaign are the same object until they change."""
         known = self._known
         if known is None or settings is not known[0]:
-            rewards = Rewards(**settings["rewards"])
-            counted = Rewards("binary") if settings["levels"] else rewards
-            alone = Problem(arms=1, threshold=settings["bar"], rewards=counted)
-            known = self._known = (settings, Terms.of(settings, playable(self.rule, alone)))
+            rule = playable(self.rule, played_on(settings))
+            known = self._known = (settings, Terms.of(settings, rule))
         return known[1]
 
     def do(
@@ -59,7 +55,6 @@ class Access:
         move: str,
         what: Callable[..., Answer],
         *given: object,
-        write: bool = True,
         again: bool = True,
     ) -> Answer:
         """One move in one transaction, ``what(transaction, terms, *given)``.
@@ -69,7 +64,7 @@ class Access:
         patience = None
         while True:
             try:
-                with self.store.begin(self.name, move, write=write) as t:
+                with self.store.begin(self.name, move) as t:
                     terms = self.terms(t.head.settings)
                     t.place = terms.place
                     return what(t, terms, *given)

@@ -17,20 +17,16 @@ AGREED = ("rewards", "rule", "budget", "confidence", "lost", "seed", "declared",
 
 def see_that_it_is(access: Access, mine: Head, arms: Sequence[Arm]) -> None:
     """Raise where the campaign in the store is another than this one would be."""
-    there = access.head()
-    about = json.loads(json.dumps(mine.settings["about"]))
-    if there.settings["about"] != about and not there.told:  # nothing was learned yet
-        access.do("agree", _agree, about)
-        there = access.head()
+    was, now = access.head().settings, json.loads(json.dumps(mine.settings))
     differs = []
-    if there.settings["digest"] != mine.settings["digest"]:
+    if was["digest"] != now["digest"]:
         own = question(arms, access.terms(mine.settings))
-        differs.append(_difference(access.do("look", _first_question, write=False), own))
-    was, now = there.settings, json.loads(json.dumps(mine.settings))
-    pairs = [(name, was[name], now[name]) for name in AGREED]
-    names = was["about"].keys() | now["about"].keys()
-    pairs += [(name, was["about"].get(name), now["about"].get(name)) for name in sorted(names)]
-    differs += [f"{name} was {old!r} and is now {new!r}" for name, old, new in pairs if old != new]
+        differs.append(_difference(access.do("look", _first_question), own))
+    differs += _changes(*({name: given[name] for name in AGREED} for given in (was, now)))
+    about = _changes(was["about"], now["about"])
+    if about and not differs:
+        about = access.do("agree", _agree, now["about"])
+    differs += about
     if differs:
         raise DifferentCampaign(
             f"there is another campaign {access.name!r} in {access.store.shown}: "
@@ -40,7 +36,7 @@ def see_that_it_is(access: Access, mine: Head, arms: Sequence[Arm]) -> None:
 
 def see_that_it_asks(access: Access, problem: Problem) -> None:
     """Raise where the campaign in the store began with another question."""
-    began = access.do("look", _first_question, write=False)
+    began = access.do("look", _first_question)
     if problem != began:
         raise DifferentCampaign(
             f"campaign {access.name!r} asks another question: {_difference(began, problem)}"
@@ -58,9 +54,23 @@ def _first_question(t: Transaction, terms: Terms) -> Problem:
     return question(t.all_arms()[: t.head.settings["first_arms"]], terms)
 
 
-def _agree(t: Transaction, terms: Terms, about: dict[str, Any]) -> None:
-    if not t.head.told:
+def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What is another now, in words."""
+    return [
+        f"{name} was {was.get(name)!r} and is now {now.get(name)!r}"
+        for name in sorted(was.keys() | now.keys())
+        if was.get(name) != now.get(name)
+    ]
+
+
+def _agree(t: Transaction, terms: Terms, about: dict[str, Any]) -> list[str]:
+    """What a campaign is about may change while there is nothing in it; else, what differs."""
+    changes = _changes(t.head.settings["about"], about)
+    if t.head.told or t.head.flying:
+        return changes
+    if changes:
         t.head.settings = {**t.head.settings, "about": about}
+    return []
 
 
 def digest_of(arms: Sequence[Arm]) -> str:

@@ -57,7 +57,7 @@ class Audit:
 def audit(campaign: Campaign) -> Audit:
     """Play a campaign's events again, in memory, and compare every choice and every number."""
     rule = campaign.access.rule
-    return campaign.access.do("look", lambda t, terms: _audit(rule, t, terms), write=False)
+    return campaign.access.do("look", lambda t, terms: _audit(rule, t, terms))
 
 
 def _audit(rule: Rule, t: Transaction, terms: Terms) -> Audit:

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import overload
 
 from cutline.campaign import moves
@@ -93,6 +92,7 @@ class Campaign:
         arms = arms_of(problem, playable(given, problem), cost, seed)
         settings |= {"digest": digest_of(arms), "about": dict(about or {})}
         self.access = Access(open_store(store), str(name), given)
+        self._keys = seed_key(seed)
         head = Head(0, self.name, 0.0, settings, budget)
         head.arms = head.unsettled = len(arms)
         terms = self.access.terms(settings)
@@ -119,7 +119,9 @@ class Campaign:
         """
         campaign = cls.__new__(cls)
         campaign.access = Access(open_store(store), str(name))
-        spec = campaign.access.head().settings["rule"]
+        settings = campaign.access.head().settings
+        campaign._keys = seed_key(settings["seed"])
+        spec = settings["rule"]
         campaign.access.rule = parse_rule(spec) if rule is None else rule
         if campaign.access.rule.spec != spec:
             raise DifferentCampaign(
@@ -324,16 +326,12 @@ class Campaign:
             moves.weigh(t, terms)  # what is still missing
             return verdict_on(t.head, terms, t.all_arms(), confidence)
 
-        return self.access.do("look", look, write=False)
+        return self.access.do("look", look)
 
     def _pull(self, row: PullRow, arm: Arm) -> Pull:
         key0, key1 = self._keys
         key = (key0, key1, arm.number)
         return Pull(row.id, arm.name, row.nth, row.cost, row.expires or 0.0, key)
-
-    @cached_property
-    def _keys(self) -> tuple[int, int]:
-        return seed_key(self.access.head().settings["seed"])
 
     @property
     def name(self) -> str:
@@ -344,7 +342,7 @@ class Campaign:
     def problem(self) -> Problem:
         """The question: all arms that were ever in it."""
 
-        return self.access.do("look", lambda t, terms: question(t.all_arms(), terms), write=False)
+        return self.access.do("look", lambda t, terms: question(t.all_arms(), terms))
 
     @property
     def budget(self) -> int | None:

@@ -87,7 +87,7 @@ def each_pull(campaign: Campaign, take: Callable[[list[Row]], None], size: int =
         return _in_chunks((_pull_row(pull, names[pull.arm]) for pull in t.since(0)), take, size)
 
     # Tried once only: what was handed on cannot be taken back.
-    return campaign.access.do("look", look, write=False, again=False)
+    return campaign.access.do("look", look, again=False)
 
 
 def each_arm(campaign: Campaign, take: Callable[[list[Row]], None], size: int = CHUNK) -> int:
@@ -96,7 +96,7 @@ def each_arm(campaign: Campaign, take: Callable[[list[Row]], None], size: int = 
     def look(t: Transaction, terms: Terms) -> int:
         return _in_chunks((_arm_row(arm, terms) for arm in t.all_arms()), take, size)
 
-    return campaign.access.do("look", look, write=False, again=False)
+    return campaign.access.do("look", look, again=False)
 
 
 def pulls_of(campaign: Campaign, arm: str) -> list[Row]:
@@ -108,7 +108,7 @@ def pulls_of(campaign: Campaign, arm: str) -> list[Row]:
             raise UnknownArm(f"there is no arm {arm!r} in campaign {t.head.name!r}")
         return [_pull_row(pull, found.name) for pull in t.since(0, found.number)]
 
-    return campaign.access.do("look", look, write=False)
+    return campaign.access.do("look", look)
 
 
 def _in_chunks(rows: Iterator[Row], take: Callable[[list[Row]], None], size: int) -> int:
@@ -185,7 +185,7 @@ def what_if(
         access.store.create(head, arms)
         return access.store, same
 
-    store, same = campaign.access.do("look", look, write=False)
+    store, same = campaign.access.do("look", look)
     verdict = Campaign.open(store, campaign.name, rule=rule).verdict(confidence)
     if same:
         return verdict

@@ -44,7 +44,7 @@ class Lookout:
         numbers, self._news = (None if everything else self._news), set()
         # What is weighed now need not be weighed again, so it is written down.
         look = partial(_proven, numbers, self.settled)
-        found = self.campaign.access.do("weigh", look, write=self._lazy)
+        found = self.campaign.access.do("weigh" if self._lazy else "look", look)
         now = time.monotonic()
         self._rested = now + SHARE * (now - began)
         for verdict in found:

@@ -11,6 +11,7 @@ from cutline.campaign.records import Arm
 from cutline.core.chance import TIE, chance, seed_key, uniform
 from cutline.core.evidence import default_evidence
 from cutline.core.problem import Problem
+from cutline.core.rewards import Rewards
 from cutline.core.stopping import check_can_stop
 from cutline.core.tally import Floats
 from cutline.core.theory.checks import check_confidence
@@ -31,6 +32,14 @@ def playable(rule: Rule, problem: Problem) -> IndexRule:
         )
     played.check(problem)
     return played
+
+
+def played_on(settings: Mapping[str, Any]) -> Problem:
+    """A small problem on which a rule is the one that is played with these settings."""
+    rewards = Rewards("binary") if settings["levels"] else Rewards(**settings["rewards"])
+    if settings["uneven"]:
+        rewards = Rewards("gaussian", sd=[1.0, 2.0])
+    return Problem(arms=1 + settings["uneven"], threshold=settings["bar"], rewards=rewards)
 
 
 def settings_of(
@@ -83,6 +92,7 @@ def settings_of(
     return {
         "rewards": rewards,
         "levels": problem.level is not None,
+        "uneven": problem.sds is not None and len(set(problem.sds.tolist())) > 1,
         "bar": problem.threshold[0],
         "rule": rule.spec,
         "numbers": numbers_of(played, problem, budget),

@@ -28,10 +28,3 @@ def spent_of(row: dict[str, Any]) -> str:
     """What was spent, of what there is."""
     budget = "no limit" if row["budget"] is None else f"{row['budget']:,}"
     return f"{row['spent']:,} of {budget}"
-
-
-def address(where: str) -> str:
-    """A store's address without a password."""
-    from cutline.campaign.stores.base import without_password
-
-    return without_password(where)

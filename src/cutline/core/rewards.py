@@ -15,6 +15,7 @@ _RANGES = {
     "exponential": (0.0, math.inf),
     "heavy": (-math.inf, math.inf),
 }
+LARGEST = 1e100  # beyond, sums of squares would overflow
 
 
 @dataclass(frozen=True)
@@ -90,17 +91,19 @@ class Rewards:
 
     def check(self, value: float) -> float:
         """The reward as a float, or a ValueError that says why it cannot be one."""
-        assert self.low is not None and self.high is not None
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
+        if self.kind == "binary" and number in (0.0, 1.0):
+            return number
         if not math.isfinite(number):
             raise ValueError(f"a reward must be a finite number, got {value!r}")
         if self.kind == "binary":
-            if number in (0.0, 1.0):
-                return number
             raise ValueError(f"a binary reward is 0 or 1, got {value!r}")
+        if abs(number) > LARGEST:
+            raise ValueError(f"a reward must be at most {LARGEST:g} in size, got {value!r}")
+        assert self.low is not None and self.high is not None
         if self.kind == "poisson" and not number.is_integer():
             raise ValueError(f"a poisson reward is a whole number, got {value!r}")
         if not self.low <= number <= self.high:

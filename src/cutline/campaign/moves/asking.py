@@ -23,8 +23,9 @@ def ask(
         return [], PAUSED, None
     expires = t.now + (terms.lease if lease is None else lease)
     if n == 1 and not terms.clocked:
-        given = [(_hand_out(t, head, arm, expires), arm) for arm in t.first(1, head.left)]
-        for _, arm in given:
+        given = []
+        for arm in t.first(1, head.left):
+            given.append((_hand_out(t, head, arm, expires), arm))
             t.touch(arm)
     else:
         given = [(_hand_out(t, head, arm, expires), arm) for arm in _line(t, terms, n)]

@@ -94,6 +94,8 @@ def hand_back(t: Transaction, terms: Terms, pull: PullRow, note: str | None) -> 
 def drop(t: Transaction, terms: Terms, pull: PullRow, state: int, note: str | None = None) -> None:
     """A pull in flight that failed or was lost: nothing is learned, or what the user said."""
     head, arm = t.head, t.arm(pull.arm)
+    if terms.lost is not None:
+        count(head, terms, arm, terms.lost)
     land(head, arm, pull, state)
     pull.note = note if note is not None else pull.note
     if state == FAILED:
@@ -111,7 +113,6 @@ def drop(t: Transaction, terms: Terms, pull: PullRow, state: int, note: str | No
     else:
         pull.reward = terms.lost
         head.spent += pull.cost
-        count(head, terms, arm, terms.lost)
     t.update(pull)
     in_turn(t, terms, arm, pull)
     t.touch(arm)
@@ -127,6 +128,6 @@ def land(head: Head, arm: Arm, pull: PullRow, state: int) -> None:
 
 
 def count(head: Head, terms: Terms, arm: Arm, raw: float) -> None:
-    """Let a value count."""
+    """Let a value count; first of all in a move, as a rule of somebody's own may raise here."""
     terms.learn(arm, raw, head.told)
     head.told += 1

@@ -26,16 +26,16 @@ def attach(
     refuse_closed(head)
     raws = [terms.check(value) for value in values]
     state = ATTACHED if weighs else ATTACHED_UNWEIGHED
+    t.touch(arm)
     for raw in raws:
+        count(head, terms, arm, raw)
         number = head.tick()
         pull = PullRow(head.pulls, t.token(), arm.number, arm.places, 0, number, state, raw)
         pull.settled = number
         head.pulls += 1
         arm.places += 1
         t.add(pull)
-        count(head, terms, arm, raw)
         in_turn(t, terms, arm, pull)
-    t.touch(arm)
 
 
 def add(t: Transaction, terms: Terms, arm: Arm) -> None:

@@ -104,8 +104,9 @@ def _take(
             drop(t, terms, pull, FAILED, note)
             return COUNTED
         arm = t.arm(pull.arm)
+        count(t.head, terms, arm, value)
         land(t.head, arm, pull, TOLD)
-        _enter(t, terms, arm, pull, value, cost, note)
+        _write(t, arm, pull, value, cost, note)
         if terms.eager:
             in_turn(t, terms, arm, pull)
         t.touch(arm)
@@ -115,23 +116,16 @@ def _take(
     return TOO_LATE if pull.state in (LATE, LOST, RETURNED) else AGAIN
 
 
-def _enter(
-    t: Transaction,
-    terms: Terms,
-    arm: Arm,
-    pull: PullRow,
-    value: float,
-    cost: int | None,
-    note: str | None,
+def _write(
+    t: Transaction, arm: Arm, pull: PullRow, value: float, cost: int | None, note: str | None
 ) -> None:
-    """Let a told value count."""
+    """Write down a told value that was counted."""
     pull.reward, pull.note = value, note
     if cost is not None:
         pull.cost = cost
     arm.told += 1
     arm.streak = 0
     t.head.spent += pull.cost
-    count(t.head, terms, arm, value)
     t.update(pull)
 
 
@@ -145,22 +139,25 @@ def _tell_late(
 ) -> str:
     """A pull that was given up: it counts if the budget has room, else it is kept aside."""
     head, arm, was = t.head, t.arm(pull.arm), pull.state
+    price = pull.cost if cost is None else cost
+    counts = pull.reward is None and (head.left is None or price <= head.left)
+    if counts:
+        weigh(t, terms)
+        count(head, terms, arm, value)
     if was == LOST:
         arm.lost -= 1
     else:
         arm.returned -= 1
-    price = pull.cost if cost is None else cost
-    if pull.reward is not None or (head.left is not None and head.left < price):
+    if not counts:
         arm.late += 1
         pull.state, pull.late, pull.note = LATE, value, note
         t.record(Event(head.tick(), "kept late", {"pull": pull.seq, "was": was}))
         t.update(pull)
         t.save(arm)
         return TOO_LATE
-    weigh(t, terms)
     pull.state = TOLD
     t.record(Event(head.tick(), "told late", {"pull": pull.seq, "was": was}))
-    _enter(t, terms, arm, pull, value, cost, note)
+    _write(t, arm, pull, value, cost, note)
     if pull.nth < arm.fed:  # its turn has passed, so it is now
         feed(terms, arm, value)
     if terms.eager:

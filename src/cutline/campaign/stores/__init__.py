@@ -26,6 +26,8 @@ def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
         if "://" in text:
             shown = without_password(text)
             raise ValueError(f"a store is a file or postgresql://..., got {shown!r}")
+        if text.startswith(("postgresql:", "postgres:")) or "password=" in text:
+            raise ValueError("a PostgreSQL store is written postgresql://user@host:5432/database")
         store = import_module("cutline.campaign.stores.sqlite").SQLiteStore(Path(text))
         return store
     return where

@@ -97,12 +97,10 @@ class Store(Protocol):
     def create(self, head: Head, arms: Sequence[Arm]) -> bool:
         """Write a new campaign; False, and nothing is written, where the name is taken."""
 
-    def begin(
-        self, name: str, move: str, *, write: bool = True
-    ) -> AbstractContextManager[Transaction]:
+    def begin(self, name: str, move: str) -> AbstractContextManager[Transaction]:
         """A transaction on a campaign, for a move of this name.
 
-        Without ``write`` it is a look: nothing that is changed in the records is kept.
+        In a "look", nothing that is changed in the records need be kept.
         """
 
     def heads(self) -> list[Head]:
@@ -134,5 +132,5 @@ def without_password(where: str) -> str:
     >>> without_password("postgresql://ann:secret@db.example/evals?sslpassword=x")
     'postgresql://ann:***@db.example/evals?sslpassword=***'
     """
-    hidden = re.sub(r"(://[^/@:]*):[^@]*@", r"\1:***@", where)
+    hidden = re.sub(r"(://[^:]*):.*@", r"\1:***@", where)  # to the last @, should there be several
     return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", hidden)

@@ -25,7 +25,7 @@ class Connection(Protocol):
         """
 
     def commit(self) -> None:
-        """Keep it: when this returns, it is on disk."""
+        """Keep it: when this returns, it is on disk, unless it was begun otherwise."""
 
     def rollback(self) -> None:
         """Forget it."""

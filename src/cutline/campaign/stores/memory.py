@@ -20,6 +20,9 @@ from cutline.campaign.stores.base import Place
 class MemoryStore:
     """A store for one process, shared by its threads.
 
+    There is no undoing here: moves check before they change anything. What cannot be checked is an
+    interrupt (Ctrl-C) in the middle of one, which can leave it half made; a file does not.
+
     >>> MemoryStore().heads()
     []
     """
@@ -40,7 +43,7 @@ class MemoryStore:
             self._games[head.name] = _Game(head, arms, self._clock)
             return True
 
-    def begin(self, name: str, move: str, *, write: bool = True) -> "_Game":
+    def begin(self, name: str, move: str) -> "_Game":
         """See :class:`Store`."""
         game = self._games.get(name)
         if game is None:

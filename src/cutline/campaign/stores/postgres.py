@@ -41,11 +41,16 @@ class PostgresStore(SQLStore):
         self._clock = clock
         self.shown = without_password(url)
         try:
-            conninfo_to_dict(url)
+            parts = conninfo_to_dict(url)
         except psycopg.ProgrammingError:
             raise StoreError(
                 "this is no PostgreSQL address: one is written postgresql://user@host:5432/database"
             ) from None
+        if any("@" in str(parts.get(name, "")) for name in ("host", "port", "dbname")):
+            raise StoreError(
+                "in a PostgreSQL address, write an @ in a user's name or password as %40 and a / "
+                "as %2F"
+            )
 
     def connect(self, *, make: bool) -> "_Server":
         """See :class:`SQLStore`."""

@@ -37,7 +37,8 @@ from cutline.campaign.stores.rows import (
 from cutline.campaign.stores.schema import Nothing
 
 MANY = 500  # records asked for in one statement
-# What a power cut may undo: whoever asked on this machine is gone as well, and nothing was learned.
+# What a power cut may undo: whoever asked on this machine is gone as well, and nobody was told of
+# anything learned (pulls that an ask gives up are given up again by the next).
 NO_PROMISE = ("ask", "heartbeat")
 
 
@@ -72,9 +73,9 @@ class SQLTransaction:
     head: Head
     place: Place
 
-    def __init__(self, store: "SQLStore", name: str, move: str, write: bool) -> None:
+    def __init__(self, store: "SQLStore", name: str, move: str) -> None:
         self._store, self._settings, self._where = store, store.settings, store.shown
-        self._name, self._move, self._write = name, move, write
+        self._name, self._move, self._write = name, move, move != "look"
         self._db: Connection
         self._arms: dict[int, Arm] = {}
         self._saved: dict[int, Arm] = {}
@@ -338,9 +339,9 @@ class SQLStore:
             head.created = db.clock()
             return create(db, head, arms)
 
-    def begin(self, name: str, move: str, *, write: bool = True) -> SQLTransaction:
+    def begin(self, name: str, move: str) -> SQLTransaction:
         """See :class:`Store`."""
-        return SQLTransaction(self, name, move, write)
+        return SQLTransaction(self, name, move)
 
     def heads(self) -> list[Head]:
         """See :class:`Store`."""

@@ -156,6 +156,7 @@ class _File:
         if write and self._read_only:
             raise StoreError(f"{self._path} cannot be written to: nothing was changed")
         if write and synced != self._synced:
+            self._synced = False  # first, lest an interrupt leave it said and not done
             self.rows(f"PRAGMA synchronous = {'FULL' if synced else 'NORMAL'}")
             self._synced = synced
         self.rows("BEGIN IMMEDIATE" if write else "BEGIN")

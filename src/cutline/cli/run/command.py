@@ -10,7 +10,6 @@ from typing import Any
 
 import click
 
-from cutline.cli.printing import address
 from cutline.cli.run.arms import NamedArm, read_arms
 from cutline.cli.run.bar import Bar
 from cutline.cli.run.crew import Crew, stopped_by_signals
@@ -18,7 +17,7 @@ from cutline.cli.run.given import bar_of, campaign_of, rewards_of, trial_of
 from cutline.cli.run.report import CLEAR, ERROR, STOPPED, report
 from cutline.cli.run.trial import Running, Trial
 from cutline.cli.run.watch import Watch
-from cutline.cli.shared import note, one_sentence, seeded
+from cutline.cli.shared import note, one_sentence
 from cutline.cli.stores.opening import STORE
 from cutline.figures.text import as_json
 
@@ -70,7 +69,9 @@ LEASE = 60.0  # seconds after which the trials of a run that was killed are give
 )
 @click.option("--name", default="main", show_default=True, help="The campaign's name in the store.")
 @click.option("--rule", default="auto", show_default=True, help="The rule that chooses the arm.")
-@seeded
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Settles ties, and what {seed} is."
+)
 @click.option(
     "--reward",
     type=click.Choice(["exit", "stdout"]),
@@ -179,7 +180,7 @@ def _run(command: tuple[str, ...], flags: dict[str, Any]) -> int:
         note("the command has no {arm}: a trial knows its arm by CUTLINE_ARM alone")
     with campaign:
         crew = Crew(campaign, arms, trial, workers=flags["workers"], lease=flags["lease"])
-        place = address(campaign.store.where)
+        place = campaign.store.shown
         crew.play(Watch(campaign, bar), f"{bar.words} · {campaign.name} in {place}")
         return report(crew, bar, flags)
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cutline.cli.printing import address
 from cutline.cli.run.bar import Bar
 from cutline.cli.run.trial import Trial, codes
 from cutline.cli.shared import note, numbers
@@ -93,7 +92,6 @@ def campaign_of(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]
     if flags["store"] == MEMORY:
         return fresh
     store = open_store(flags["store"])
-    place = address(store.where)
     try:
         head = Access(store, name).head()
     except UnknownCampaign:
@@ -106,13 +104,13 @@ def campaign_of(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]
     except DifferentCampaign as error:
         what, _, _ = str(error).partition(". Take another name")
         raise ValueError(
-            f"{what.replace(store.where, place)}. Give the same arguments as before to go on with "
-            "it, or another --name for a new one"
+            f"{what}. Give the same arguments as before to go on with it, or another --name for a "
+            "new one"
         ) from None
     if head is None:
-        note(f"a new campaign {name!r} in {place}: stopped, the same command goes on")
+        note(f"a new campaign {name!r} in {store.shown}: stopped, the same command goes on")
         return campaign
-    note(f"going on with campaign {name!r} in {place}, where {head.spent:,} pulls were made")
+    note(f"going on with campaign {name!r} in {store.shown}, where {head.spent:,} pulls were made")
     _extend(campaign, head.budget, budget)
     for arm in campaign.verdict().unmeasured if head.pulls else ():
         campaign.resume(arm)

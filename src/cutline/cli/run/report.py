@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cutline.cli.printing import address, shorten
+from cutline.cli.printing import shorten
 from cutline.cli.run.bar import Bar
 from cutline.cli.run.crew import Crew
 from cutline.cli.run.given import MEMORY
@@ -50,15 +50,16 @@ def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
         said = [_headline(verdict, bar), "", *_table(verdict, bar, crew.notes), ""]
         said += _footnotes(verdict, head.spent, head.budget)
         click.echo("\n".join([*said, f"exit code {code}: {_ending(code, bar)}"]))
-    if crew.stopped:
-        kept = flags["store"] != MEMORY
+    out = code in (UNDECIDED, FAILING) and verdict.undecided and head.spent == head.budget
+    if flags["store"] == MEMORY:
+        if crew.stopped:
+            note("stopped; nothing was kept, since --store is memory")
+    elif crew.stopped:
         note(
             f"stopped; the same command goes on from here (campaign {crew.campaign.name!r} in "
-            f"{address(crew.campaign.store.where)})"
-            if kept
-            else "stopped; nothing was kept, since --store is memory"
+            f"{crew.campaign.store.shown})"
         )
-    elif code in (UNDECIDED, FAILING) and verdict.undecided and head.spent == head.budget:
+    elif out:
         note(f"the budget is spent: start again with more than --budget {head.budget} to go on")
     return code
 
@@ -130,7 +131,7 @@ def _footnotes(verdict: "Verdict", spent: int, budget: int | None) -> list[str]:
     most = max(arm.pulls for arm in verdict.arms)
     alike = most * len(verdict.arms)
     settled = len(verdict.undecided) < len(verdict.arms) and not verdict.unseen
-    if settled and alike > 1.2 * spent:
+    if settled and spent and alike > 1.2 * spent:
         said.append(
             f"trying every arm as often as the one tried most ({most:,}) would have been "
             f"{alike:,} pulls, {alike / spent:.2g} times as many"
@@ -155,7 +156,7 @@ def _report(verdict: "Verdict", bar: Bar, crew: Crew, code: int) -> dict[str, An
         row["verdict"] = bar.standing(arm)
     return {
         "campaign": head.name,
-        "store": address(crew.campaign.store.where),
+        "store": crew.campaign.store.shown,
         "bar": bar.words,
         "threshold": bar.threshold,
         "precision": bar.precision,

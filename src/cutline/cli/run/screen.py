@@ -63,9 +63,6 @@ class Lines:
     pause = PLAIN
     room = 1_000  # for the name of an arm
 
-    def __init__(self, title: str, bar: Bar) -> None:
-        self._bar = bar
-
     def __enter__(self) -> "Lines":
         return self
 
@@ -164,7 +161,7 @@ class Screen:
 
 def view_for(title: str, bar: Bar) -> "Lines | Screen":
     """The view for wherever standard error goes."""
-    return Screen(title, bar) if sys.stderr.isatty() else Lines(title, bar)
+    return Screen(title, bar) if sys.stderr.isatty() else Lines()
 
 
 def _meter(done: float, width: int) -> "Text":

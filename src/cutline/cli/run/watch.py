@@ -56,7 +56,7 @@ def glance(campaign: "Campaign", names: Iterable[str], recent: Iterable[str]) ->
         return Glance(replace(t.head), tuple(rows), judged(t, terms, known(t, names)))
 
     lazy = campaign.confidence is None  # what is weighed now need not be weighed again
-    return campaign.access.do("weigh", look, write=lazy)
+    return campaign.access.do("weigh" if lazy else "look", look)
 
 
 def _undecided(arm: "ArmVerdict") -> tuple[bool, bool, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cutline.cli.printing import address, printable, spent_of
+from cutline.cli.printing import printable, spent_of
 from cutline.cli.shared import formatted
 from cutline.cli.stores.opening import (
     STORE,
@@ -51,7 +51,7 @@ def list_(where: str, format: str) -> None:
         elif rows:
             click.echo(_list_table(rows), nl=False)
         else:
-            click.echo(f"there is no campaign in {address(where)}")
+            click.echo(f"there is no campaign in {store.shown}")
 
 
 def _list_table(rows: Sequence[dict[str, Any]]) -> str:
@@ -90,7 +90,7 @@ def audit(where: str, name: str | None) -> None:
         with _working(f"replaying {pulls:,} pulls"):
             found = replay(campaign)
         click.echo(
-            f"campaign {campaign.name!r} in {address(where)}: "
+            f"campaign {campaign.name!r} in {campaign.store.shown}: "
             f"{found.events:,} events replayed, {found.pulls:,} pulls"
         )
         for fault in found.faults:
@@ -138,17 +138,17 @@ def upgrade(where: str, backed_up: bool) -> None:
         except OlderStore:
             pass
         else:
-            click.echo(f"{address(where)} is up to date: nothing was to be done")
+            click.echo(f"{store.shown} is up to date: nothing was to be done")
             return
         server = "://" in where
         if server and not backed_up:
             raise click.UsageError(
-                f"make a dump of {address(where)} first (pg_dump --schema=cutline ADDRESS > FILE), "
+                f"make a dump of {store.shown} first (pg_dump --schema=cutline ADDRESS > FILE), "
                 "then say --backed-up"
             )
         done: Any = store.upgrade()  # type: ignore[attr-defined]  # both kinds of tables have it
         had = done if server else done[0]
-        click.echo(f"{address(where)} was version {had} and is up to date now")
+        click.echo(f"{store.shown} was version {had} and is up to date now")
         if not server:
             click.echo(f"the file as it was: {done[1]}")
 
@@ -177,13 +177,13 @@ def delete(where: str, name: str | None, yes: bool, compact: bool) -> None:
             (head,) = (head for head in store.heads() if head.name == chosen)
             flying = f", {head.flying:,} of them in flight" if head.flying else ""
             click.confirm(
-                f"Delete campaign {chosen!r} in {address(where)}, {head.arms:,} arms and "
+                f"Delete campaign {chosen!r} in {store.shown}, {head.arms:,} arms and "
                 f"{head.pulls:,} pulls{flying}, for good?",
                 abort=True,
                 err=True,
             )
         store.delete(chosen)
-        click.echo(f"campaign {chosen!r} was deleted from {address(where)}")
+        click.echo(f"campaign {chosen!r} was deleted from {store.shown}")
         if compact:
             with _working("giving the room back"):
                 store.compact()

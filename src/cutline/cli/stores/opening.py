@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cutline.cli.printing import address
 from cutline.cli.shared import one_sentence
 
 if TYPE_CHECKING:
@@ -34,9 +33,9 @@ def existing_store(where: str) -> Iterator["Store"]:
     from cutline.campaign import open_store
 
     with one_sentence():
+        store = open_store(where)
         if "://" not in where:
             _see_that_there_is(Path(where))
-        store = open_store(where)
         try:
             yield store
         finally:
@@ -68,7 +67,7 @@ def stored_campaign(where: str, name: str | None) -> Iterator["Campaign"]:
 def pick(store: "Store", name: str | None) -> str:
     """The name of the campaign that is meant."""
     names = [head.name for head in store.heads()]
-    place = address(store.where)
+    place = store.shown
     if not names:
         raise click.UsageError(f"there is no campaign in {place}")
     listed = ", ".join(names[:10]) + (" and more" if len(names) > 10 else "")

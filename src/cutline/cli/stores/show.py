@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cutline.cli.printing import address, printable, spent_of
+from cutline.cli.printing import printable, spent_of
 from cutline.cli.shared import formatted, numbers, writable
 from cutline.cli.stores.opening import by_name, in_store, stored_campaign
 from cutline.figures.text import aligned, as_csv, as_json
@@ -160,7 +160,7 @@ def _report(
     head = head_row(campaign.access.head())
     return {
         "campaign": head.pop("name"),
-        "store": address(campaign.store.where),
+        "store": campaign.store.shown,
         **{key: head[key] for key in ("status", "rule", "budget", "spent", "unit", "in_flight")},
         "stops_at": head["confidence"],
         "confidence": verdict.confidence,
