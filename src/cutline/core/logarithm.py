@@ -7,6 +7,7 @@ exact too.
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TypeVar
 
 _HALFWAY = 0.7071067811865476
@@ -72,6 +73,10 @@ def log_unit(x: float) -> float:
     return _from_parts(2.0 * x, e - 1) if x < _HALFWAY else _from_parts(x, e)
 
 
+log_again = lru_cache(maxsize=1024)(log_unit)
+"""The same, for numbers that come again and again: plain Python keeps them."""
+
+
 def log_positive(x: float) -> float:
     """The natural logarithm of x, for 2**-64 <= x <= 2**64.
 
@@ -80,6 +85,6 @@ def log_positive(x: float) -> float:
     """
     small = x <= 1.0
     inverse = 1.0 / x
-    log = log_unit(x if small else inverse)
+    log = log_again(x if small else inverse)
     mirrored = -log
     return log if small else mirrored

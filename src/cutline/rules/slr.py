@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cutline.core.logarithm import log_positive, log_unit
+from cutline.core.logarithm import log_again, log_positive, log_unit
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 from cutline.rules.base import ClockedIndexRule, IndexRule, Rule
@@ -25,8 +25,8 @@ def coin_ratio(pulls: float, total: float, far: float, width: float) -> float:
     ones = total / width
     share = min(max(ones / pulls, 0.0), 1.0)
     # 0 ln 0 = 0; a share this close to 0 or 1 has no weight
-    likely = log_unit(max(share, 1e-18)) - log_unit(q)
-    unlikely = log_unit(max(1.0 - share, 1e-18)) - log_unit(1.0 - q)
+    likely = log_unit(max(share, 1e-18)) - log_again(q)
+    unlikely = log_unit(max(1.0 - share, 1e-18)) - log_again(1.0 - q)
     ratio = ones * likely + (pulls - ones) * unlikely
     return max(ratio, 0.0) if inside else math.inf
 

@@ -6,6 +6,7 @@ what must be compiled along with a function, and what its fingerprint must hold.
 
 import dis
 import enum
+import functools
 import hashlib
 import sys
 import types
@@ -25,6 +26,8 @@ _COMPILED_BY_NUMBA = ("math", "cmath", "numpy", "numba", "builtins", "operator")
 
 def to_compile(value: Any) -> Any:
     """A function's twin for compiling, which gives the same; anything else is itself."""
+    if isinstance(value, functools._lru_cache_wrapper):
+        value = value.__wrapped__
     return getattr(value, "compiled_as", value) if isinstance(value, types.FunctionType) else value
 
 

@@ -236,7 +236,13 @@ class SQLTransaction:
         return pull
 
     def fetch(self, numbers: Sequence[int]) -> None:
-        for some in chunks(sorted(set(numbers) - self._pulls.keys()), MANY):
+        missing = sorted(set(numbers) - self._pulls.keys())
+        if len(missing) > 1 and missing[-1] - missing[0] < 2 * len(missing):  # most of a batch
+            sql = f"{SELECT_PULL} AND seq BETWEEN ? AND ?"
+            for row in self._db.rows(sql, [self.head.id, missing[0], missing[-1]]):
+                self._row(row)
+            missing = []
+        for some in chunks(missing, MANY):
             sql = f"{SELECT_PULL} AND seq IN ({marks(len(some))})"
             for row in self._db.rows(sql, [self.head.id, *some]):
                 self._row(row)
