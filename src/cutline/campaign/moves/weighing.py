@@ -46,6 +46,7 @@ def _pass(terms: Terms, arm: Arm, pull: PullRow) -> None:
 
 
 def feed(terms: Terms, arm: Arm, raw: float) -> None:
+    """Put a told value on an arm's scales."""
     ledger = terms.ledger(arm)
     if ledger is not None:
         ledger.feed(terms.reward(arm, raw))
@@ -53,6 +54,7 @@ def feed(terms: Terms, arm: Arm, raw: float) -> None:
 
 
 def see_if_closed(head: Head, terms: Terms, arm: Arm) -> None:
+    """Close an arm whose side is proven; open one again whose side is not any more."""
     closed = terms.is_proven(arm, terms.bar(head.arms))
     if arm.status != RETIRED:
         head.unsettled += arm.closed - closed

@@ -19,6 +19,7 @@ MEMORY = "memory"
 
 
 def rewards_of(flags: dict[str, Any]) -> "Rewards":
+    """The kind of number that a trial gives."""
     from cutline.core.rewards import Rewards
 
     kind = flags["rewards"] or "binary"
@@ -37,6 +38,7 @@ def rewards_of(flags: dict[str, Any]) -> "Rewards":
 
 
 def bar_of(flags: dict[str, Any], kind: str) -> Bar:
+    """The bar, and on which side of it an arm should be."""
     names = ("at_least", "at_most", "threshold")
     given = [name for name in names if flags[name] is not None]
     if len(given) != 1:
@@ -63,6 +65,7 @@ def bar_of(flags: dict[str, Any], kind: str) -> Bar:
 
 
 def trial_of(command: tuple[str, ...], flags: dict[str, Any], rewards: "Rewards") -> Trial:
+    """How a command is run and what its end means."""
     timeout, counts = flags["timeout"], flags["timeout_counts"]
     if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
         raise click.UsageError(f"--timeout is a number of seconds above 0, got {timeout:g}")
@@ -77,6 +80,7 @@ def trial_of(command: tuple[str, ...], flags: dict[str, Any], rewards: "Rewards"
 
 
 def campaign_of(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]) -> "Campaign":
+    """The campaign that was asked for, and a line that says whether it is new."""
     from cutline.campaign import Campaign, DifferentCampaign, UnknownCampaign, open_store
     from cutline.campaign.access import Access
 

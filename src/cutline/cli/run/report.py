@@ -41,6 +41,7 @@ def exit_code(verdict: "Verdict", bar: Bar) -> int:
 
 
 def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
+    """Print what was found; the exit code."""
     verdict = crew.campaign.verdict()
     head = crew.campaign.access.head()
     code = STOPPED if crew.stopped else exit_code(verdict, bar)
