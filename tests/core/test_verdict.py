@@ -2,6 +2,7 @@
 
 import math
 from collections import namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -581,3 +582,12 @@ def test_discoveries_by_the_largest_e_values_so_far_would_not_keep_it(log_e):
     assert false_rate(values[:, :, -1], K, rate) <= rate / 2  # as they are now
     # Near 0.27; 400 games leave ±0.03. docs/evidence.md has it.
     assert false_rate(values.max(axis=2), K, rate) > rate * 1.15
+
+
+def test_a_notebook_shows_the_table_and_a_prompt_one_line():
+    verdict = judge(coins(2), {"0": [1] * 40, "1": [1, 0]})
+    shown = []
+    verdict._repr_pretty_(SimpleNamespace(text=shown.append), False)
+    assert shown == [str(verdict)]
+    assert repr(verdict) == "Verdict(1 of 2 arms settled at confidence 0.95, 1 undecided)"
+    assert str(verdict).startswith("1 of 2 arms settled at confidence 0.95, 1 undecided\n")

@@ -121,6 +121,10 @@ class Verdict:
     ('above', ('b', 'c'))
     >>> verdict.error_bound
     1.0
+    >>> verdict
+    Verdict(1 of 3 arms settled at confidence 0.95, 2 undecided)
+
+    Printed, and in a notebook, it is a table of the arms.
     """
 
     problem: Problem
@@ -153,8 +157,15 @@ class Verdict:
         """A model's chance that any arm is on the wrong side: an estimate, not a guarantee."""
         return wrong_chance([arm.wrong_chance for arm in self._standing])
 
+    def __repr__(self) -> str:
+        return f"Verdict({_headline(self)})"
+
     def __str__(self) -> str:
         return _summary(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython and notebooks show."""
+        printer.text(str(self))
 
     @property
     def assumes(self) -> str:
@@ -363,9 +374,18 @@ _PROVEN = {
 }
 
 
+def _headline(verdict: Verdict) -> str:
+    standing = verdict._standing
+    settled = sum(arm.proven is not None for arm in standing)
+    return (
+        f"{settled:,} of {len(standing):,} arms settled at confidence {verdict.confidence:g}, "
+        f"{len(standing) - settled:,} undecided"
+    )
+
+
 def _summary(verdict: Verdict) -> str:
     """A verdict for people: the arms that are settled first, then the others, then how sure."""
-    standing = [arm for arm in verdict.arms if arm.status != "retired"]
+    standing = verdict._standing
     settled = [arm for arm in standing if arm.proven is not None]
     others = [arm for arm in standing if arm.proven is None]
     lines = [("arm", "side", "proven", "mean", "interval", "pulls")]
@@ -380,7 +400,7 @@ def _summary(verdict: Verdict) -> str:
         for line in lines
     ]
     left = len(standing) - LISTED
-    more = [f"... and {left} more"] if left > 0 else []
+    more = [f"... and {left:,} more"] if left > 0 else []
     level = f"{verdict.confidence:g}"
     if verdict.evidence is None:
         rests = verdict.assumes
@@ -389,8 +409,7 @@ def _summary(verdict: Verdict) -> str:
         rests += f"\nassumes: {verdict.assumes}"
     return "\n".join(
         [
-            f"{len(settled)} of {len(standing)} arms settled at confidence {level}, "
-            f"{len(others)} undecided",
+            _headline(verdict),
             *table,
             *more,
             f"chance that any side is wrong: at most {verdict.error_bound:.3g} (error bound); "
