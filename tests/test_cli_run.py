@@ -647,6 +647,17 @@ def _reached(store, goal, process):
         return False
 
 
+def test_a_trial_that_ctrl_c_has_ended_did_not_fail(start, tmp_path):
+    """In a terminal it reaches a trial, too, in the moment before that has left the group."""
+    words = "--arms a --at-least 0.5 --budget 20 --workers 1 --format json"
+    script = 'setsid sh -c "sleep 0.05; kill -INT $PPID" & kill -INT $$'  # the trial goes first
+    process = start(tmp_path, words, ["sh", "-c", script])
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    arm = json.loads(out)["arms"][0]
+    assert (arm["failed"], arm["returned"]) == (0, 1)
+
+
 def test_one_arm_is_not_suspended_for_a_kill(start, tmp_path):
     """All eight workers were on it: eight pulls in a row are lost, and say nothing of the arm."""
     words = "--arms a --at-least 0.5 --budget 20 --lease 1 --format json"

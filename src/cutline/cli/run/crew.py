@@ -130,7 +130,10 @@ class Crew:
             running.end("interrupted")
         try:
             outcome = running.run(arm, pull)
-            if outcome.how == "interrupted":
+            stopped = outcome.how == "interrupted"
+            if outcome.how == "ended by SIGINT":  # Ctrl-C reaches a trial that is just starting
+                stopped = self._over.wait(0.5)
+            if stopped:
                 self.campaign.give_back(pull, note=outcome.how)
             elif outcome.reward is None:
                 self.campaign.fail(pull, note=outcome.note)
@@ -141,7 +144,7 @@ class Crew:
                 del self._flying[pull.id]
         with self._changed:
             self._touched.append(pull.arm)
-            if outcome.reward is None and outcome.how != "interrupted":
+            if outcome.reward is None and not stopped:
                 self.notes[pull.arm] = outcome.note or ""
             self._changed.notify_all()
 
