@@ -218,10 +218,6 @@ def open_raw(address: str, batch: int) -> Turn:
 
     file = apsw.Connection(address)
     file.set_busy_timeout(60_000)
-    file.execute("PRAGMA journal_mode = WAL")
-    file.execute(
-        "CREATE TABLE IF NOT EXISTS pull (id INTEGER PRIMARY KEY, arm INTEGER, reward REAL)"
-    )
 
     def pair() -> int:
         arm = random.randrange(ARMS)
@@ -335,6 +331,17 @@ class Places:
 
     def file(self) -> str:
         return str(self.folder / f"store-{next(self._numbers)}.db")
+
+    def raw(self) -> str:
+        """A file with the bare table, made before anybody opens it: WAL waits for nobody."""
+        import apsw
+
+        address = self.file()
+        made = apsw.Connection(address)
+        made.execute("PRAGMA journal_mode = WAL")
+        made.execute("CREATE TABLE pull (id INTEGER PRIMARY KEY, arm INTEGER, reward REAL)")
+        made.close()
+        return address
 
     def database(self) -> str:
         """A new database on the server."""
@@ -466,7 +473,7 @@ def show_stores(args: argparse.Namespace, rounds: int, aims: Aims) -> None:
 
 def others(places: Places, processes: int) -> list[Job]:
     """What is on the same disk beside us."""
-    jobs = [Job("raw SQLite, one insert and one update", open_raw, places.file)]
+    jobs = [Job("raw SQLite, one insert and one update", open_raw, places.raw)]
     if processes > 1:
         return jobs
     try:
