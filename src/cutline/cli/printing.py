@@ -26,5 +26,4 @@ def shorten(name: str, width: int) -> str:
 
 def spent_of(row: dict[str, Any]) -> str:
     """What was spent, of what there is."""
-    budget = "no limit" if row["budget"] is None else f"{row['budget']:,}"
-    return f"{row['spent']:,} of {budget}"
+    return f"{row['spent']:,}" + (f" of {row['budget']:,}" if row["budget"] is not None else "")
