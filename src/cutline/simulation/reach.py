@@ -25,7 +25,7 @@ _COMPILED_BY_NUMBA = ("math", "cmath", "numpy", "numba", "builtins", "operator")
 
 
 def to_compile(value: Any) -> Any:
-    """A function's twin for compiling, which gives the same; anything else is itself."""
+    """What gives the same and is made for compiling: without ``lru_cache``, or a marked twin."""
     if isinstance(value, functools._lru_cache_wrapper):
         value = value.__wrapped__
     return getattr(value, "compiled_as", value) if isinstance(value, types.FunctionType) else value
