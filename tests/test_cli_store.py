@@ -564,13 +564,16 @@ def newer(monkeypatch):
     """A cutline of tomorrow, whose tables have a column more."""
 
     def become():
-        monkeypatch.setattr(schema, "VERSION", 2)
-        monkeypatch.setitem(schema.MIGRATIONS, 1, "ALTER TABLE event ADD COLUMN colour TEXT")
+        had = schema.VERSION
+        monkeypatch.setattr(schema, "VERSION", had + 1)
+        monkeypatch.setitem(schema.MIGRATIONS, had, "ALTER TABLE event ADD COLUMN colour TEXT")
 
     return become
 
 
 def test_upgrade_copies_and_migrates(run, newer):
+    had = schema.VERSION
+    copied = f"cutline.db.version-{had}"
     play(budget=30)
     wanted = run("show").out
     newer()
@@ -580,11 +583,11 @@ def test_upgrade_copies_and_migrates(run, newer):
     ran = run("upgrade cutline.db")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == (
-        "cutline.db was version 1 and is up to date now\nthe file as it was: cutline.db.version-1\n"
+        f"cutline.db was version {had} and is up to date now\nthe file as it was: {copied}\n"
     )
     assert run("show").out == wanted
-    with contextlib.closing(apsw.Connection("cutline.db.version-1")) as copy:
-        assert copy.execute("PRAGMA user_version").get == 1
+    with contextlib.closing(apsw.Connection(copied)) as copy:
+        assert copy.execute("PRAGMA user_version").get == had
         assert copy.execute("SELECT count(*) FROM pull").get == 30
     assert run("upgrade cutline.db").out == "cutline.db is up to date: nothing was to be done\n"
 

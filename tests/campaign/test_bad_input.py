@@ -681,6 +681,9 @@ def test_a_network_file_system(tmp_path):
 
 # Versions.
 
+TODAY = schema.VERSION
+NEXT = TODAY + 1
+
 
 def set_version(address, version):
     store = open_store(address)
@@ -698,7 +701,9 @@ def test_a_store_of_a_newer_version(address):
     before = everything(campaign.store)
     set_version(address, 99)
     for move in (lambda: Campaign.open(address), lambda: new(address), open_store(address).heads):
-        with pytest.raises(StoreError, match=r"newer cutline .*version 99.*knows 1.*use that one"):
+        with pytest.raises(
+            StoreError, match=rf"newer cutline .*version 99.*knows {schema.VERSION}.*use that one"
+        ):
             move()
     with pytest.raises(StoreError, match="version 99"):
         open_store(address).upgrade()
@@ -708,7 +713,7 @@ def test_a_store_of_a_newer_version(address):
 def test_a_store_of_an_older_version(address, monkeypatch):
     campaign = new(address)
     before = everything(campaign.store)
-    set_today(monkeypatch, 2)
+    set_today(monkeypatch, NEXT)
     with pytest.raises(StoreError, match=rf"older cutline .*run 'cutline upgrade {address}' once"):
         Campaign.open(address)
     assert everything(campaign.store) == before
@@ -717,12 +722,12 @@ def test_a_store_of_an_older_version(address, monkeypatch):
 def test_an_upgrade_that_fails_changes_nothing(address, monkeypatch):
     campaign = new(address)
     before = everything(campaign.store)
-    set_today(monkeypatch, 2)
+    set_today(monkeypatch, NEXT)
     bad = "CREATE TABLE hues (hue {real}); INSERT INTO nowhere VALUES (1);"
-    monkeypatch.setattr(schema, "MIGRATIONS", {1: bad})
+    monkeypatch.setattr(schema, "MIGRATIONS", {TODAY: bad})
     with pytest.raises(Exception, match="nowhere"):
         open_store(address).upgrade()
-    set_today(monkeypatch, 1)
+    set_today(monkeypatch, TODAY)
     assert everything(open_store(address)) == before
     with pytest.raises(Exception, match="hues"):
         open_store(address).db().rows("SELECT * FROM hues")
@@ -732,17 +737,17 @@ def test_the_copy_that_an_upgrade_keeps_is_of_the_store_as_it_was(tmp_path, monk
     """An upgrade failed, the campaign went on, and it is upgraded again: the copy has it all."""
     path = tmp_path / "store.db"
     campaign = new(str(path))
-    monkeypatch.setattr(schema, "MIGRATIONS", {1: "INSERT INTO nowhere VALUES (1);"})
-    set_today(monkeypatch, 2)
+    monkeypatch.setattr(schema, "MIGRATIONS", {TODAY: "INSERT INTO nowhere VALUES (1);"})
+    set_today(monkeypatch, NEXT)
     with pytest.raises(Exception, match="nowhere"):
         SQLiteStore(path).upgrade()
     campaign.tell(campaign.ask(), 1)
     before = everything(campaign.store)
     campaign.store.release()
-    monkeypatch.setattr(schema, "MIGRATIONS", {1: "CREATE TABLE hues (hue REAL);"})
+    monkeypatch.setattr(schema, "MIGRATIONS", {TODAY: "CREATE TABLE hues (hue REAL);"})
     had, copy = SQLiteStore(path).upgrade()
-    assert had == 1
-    set_today(monkeypatch, 1)
+    assert had == TODAY
+    set_today(monkeypatch, TODAY)
     assert everything(SQLiteStore(copy)) == before
 
 
@@ -837,8 +842,7 @@ def test_a_user_of_the_server_who_has_no_right(database):
 def test_a_store_file_of_version_1_opens_and_goes_on(tmp_path):
     path = tmp_path / "store.db"
     shutil.copy(Path(__file__).parent / "data" / "store-v1.db", path)
-    if schema.VERSION > 1:
-        SQLiteStore(path).upgrade()
+    SQLiteStore(path).upgrade()
     campaign = Campaign.open(str(path))
     assert audit(campaign).holds
     verdict = campaign.verdict()

@@ -171,7 +171,8 @@ def move(options, log):
 
 def upgrade(options, log):
     """Bring a store to a version that is yet to come."""
-    schema.VERSION, schema.MIGRATIONS = options["version"], {1: options["migration"]}
+    schema.VERSION = options["version"]
+    schema.MIGRATIONS = {schema.VERSION - 1: options["migration"]}
     log("upgrade", str(open_store(options["store"]).upgrade()))
 
 

@@ -37,7 +37,18 @@ Happening = tuple[int, str, PullRow | Event]
 DAMAGED = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
 # The counters that a replay must end with.
 _KINDS = {TOLD: "tell", FAILED: "fail", LOST: "lose", RETURNED: "give back"}
-_HEAD = ("budget", "spent", "reserved", "state", "arms", "unsettled", "flying", "told", "pulls")
+_HEAD = (
+    "budget",
+    "spent",
+    "reserved",
+    "state",
+    "arms",
+    "unsettled",
+    "flying",
+    "told",
+    "pulls",
+    "failed",
+)
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ class Head:
 
     ``budget`` (None: none), ``spent`` and ``reserved`` (by pulls in flight) are in units of cost.
     ``unsettled`` counts the arms that are neither retired nor closed, ``told`` the rewards that
-    count, ``pulls`` the pulls recorded, attached ones included; ``events`` numbers all that ever
-    happened. Evidence is up to date before the pull ``weighed``.
+    count, ``failed`` the pulls that failed or are lost, ``pulls`` the pulls recorded, attached ones
+    included; ``events`` numbers all that ever happened. Evidence is up to date before the pull
+    ``weighed``. ``clock`` is the latest time at which the campaign was written.
     """
 
     id: int
@@ -39,6 +40,8 @@ class Head:
     pulls: int = 0
     events: int = 0
     weighed: int = 0
+    failed: int = 0
+    clock: float = 0.0
 
     @property
     def left(self) -> int | None:

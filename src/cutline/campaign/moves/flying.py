@@ -102,6 +102,7 @@ def drop(t: Transaction, terms: Terms, pull: PullRow, state: int, note: str | No
     if terms.lost is not None:
         count(head, terms, arm, terms.lost)
     land(head, arm, pull, state)
+    head.failed += 1
     pull.note = note if note is not None else pull.note
     if state == FAILED:
         arm.failed += 1

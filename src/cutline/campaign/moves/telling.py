@@ -146,6 +146,7 @@ def _tell_late(
         count(head, terms, arm, value)
     if was == LOST:
         arm.lost -= 1
+        head.failed -= 1
     else:
         arm.returned -= 1
     if not counts:

@@ -3,7 +3,7 @@
 from cutline.campaign.errors import OlderStore, StoreError, UnknownCampaign
 from cutline.campaign.stores.connection import Connection, all_or_nothing
 
-VERSION = 1
+VERSION = 2
 """The version of the tables below; a store says which it has."""
 
 TABLES = """
@@ -11,7 +11,8 @@ CREATE TABLE campaign (
     id {serial}, name TEXT NOT NULL UNIQUE, created {real} NOT NULL, settings TEXT NOT NULL,
     budget BIGINT, spent BIGINT NOT NULL, reserved BIGINT NOT NULL, state TEXT NOT NULL,
     arms BIGINT NOT NULL, unsettled BIGINT NOT NULL, flying BIGINT NOT NULL, told BIGINT NOT NULL,
-    pulls BIGINT NOT NULL, events BIGINT NOT NULL, weighed BIGINT NOT NULL
+    pulls BIGINT NOT NULL, events BIGINT NOT NULL, weighed BIGINT NOT NULL,
+    failed BIGINT NOT NULL, clock {real} NOT NULL
 );
 CREATE TABLE arm (
     campaign BIGINT NOT NULL, number BIGINT NOT NULL, name TEXT NOT NULL,
@@ -38,7 +39,14 @@ CREATE TABLE event (
 ){clustered};
 """
 
-MIGRATIONS: dict[int, str] = {}
+MIGRATIONS: dict[int, str] = {
+    1: """
+ALTER TABLE campaign ADD COLUMN failed BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE campaign ADD COLUMN clock {real} NOT NULL DEFAULT 0;
+UPDATE campaign SET
+    failed = (SELECT COALESCE(SUM(failed + lost), 0) FROM arm WHERE arm.campaign = campaign.id);
+""",
+}
 """What turns a store of one version into one of the next, as SQL; {real} and so on as above."""
 
 
