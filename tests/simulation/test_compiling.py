@@ -1,12 +1,15 @@
 """Compiled code: kept between runs, never stale, and shared by processes that start at once."""
 
+import contextlib
 import errno
+import hashlib
 import importlib
 import json
 import math
 import os
 import pickle
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -275,12 +278,120 @@ def test_a_cache_that_can_only_be_read_is_read(cache, monkeypatch):
 
 
 def test_a_full_disk_leaves_no_temporary_file(cache, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise OSError(errno.ENOSPC, "no space left")
 
     monkeypatch.setattr(os, "replace", refuse)
     assert compiled(hypotenuse, 3.0, 4.0)[0] == 5.0
     assert list(cache.iterdir()) == []
+
+
+def planted(cache):
+    """Plant code in the kept file; it leaves a trace where it is run."""
+    (path,) = cache.iterdir()
+    trace = cache.parent / "trace"
+    content = pickle.dumps(Planted(str(trace)))
+    path.write_bytes(hashlib.sha256(content).digest() + content)
+    return path, trace
+
+
+class Planted:
+    """Something that writes a file when it is unpickled."""
+
+    def __init__(self, trace):
+        self.trace = trace
+
+    def __reduce__(self):
+        return Path.write_text, (Path(self.trace), "run")
+
+
+@pytest.fixture
+def unwarned(monkeypatch):
+    """A process that has not complained about its cache yet."""
+    monkeypatch.setattr("cutline.simulation.cache._refused", set())
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+def give_away_folder(path):
+    os.chown(path.parent, 65534, 65534)
+
+
+def give_away_file(path):
+    os.chown(path, 65534, 65534)
+
+
+def open_folder_to_all(path):
+    path.parent.chmod(0o777)
+
+
+def open_folder_to_a_group(path):
+    path.parent.chmod(0o770)
+
+
+def open_file_to_all(path):
+    path.chmod(0o666)
+
+
+def leave_a_link(path):
+    path.rename(path.parent.parent / "elsewhere")
+    path.symlink_to(path.parent.parent / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        pytest.param(give_away_folder, r"the folder .* belongs to somebody else", marks=needs_root),
+        pytest.param(give_away_file, r"nbc belongs to somebody else", marks=needs_root),
+        (open_folder_to_all, r"the folder .* can be written to by others .*chmod go-w"),
+        (open_folder_to_a_group, r"the folder .* can be written to by others"),
+        (open_file_to_all, r"nbc can be written to by others"),
+        (leave_a_link, None),
+    ],
+)
+@pytest.mark.usefixtures("unwarned")
+def test_a_cache_that_others_can_write_to_is_not_read(cache, change, words):
+    compiled(hypotenuse, 3.0, 4.0)
+    path, trace = planted(cache)
+    change(path)
+    said = contextlib.nullcontext() if words is None else pytest.warns(RuntimeWarning, match=words)
+    with said:
+        value, passes = compiled(hypotenuse, 3.0, 4.0)
+    assert value == 5.0
+    assert passes > 0
+    assert not trace.exists()
+    assert compiled(hypotenuse, 3.0, 4.0)[0] == 5.0  # said once
+
+
+def test_what_is_planted_would_run(cache):
+    """The test above can fail: in a file of one's own, what is planted is run."""
+    compiled(hypotenuse, 3.0, 4.0)
+    _, trace = planted(cache)
+    assert compiled(hypotenuse, 3.0, 4.0)[0] == 5.0
+    assert trace.exists()
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_a_command_says_in_a_note_why_it_compiles_again(warm):
+    warm.chmod(0o777)
+    ran = python("-m", "cutline.cli", *SIMULATE, "--rules", "apt", cache=warm)
+    assert ran.returncode == 0
+    assert ran.stderr.startswith(
+        f"note: compiled code is not read from the cache, as the folder {warm}"
+    )
+    assert ran.stderr.count("\n") == 1
+
+
+def test_the_cache_is_made_for_its_owner_alone(cache):
+    before = os.umask(0)
+    try:
+        compiled(hypotenuse, 3.0, 4.0)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    (path,) = cache.iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 # --- A change is never missed --------------------------------------------------------------------

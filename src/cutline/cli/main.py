@@ -1,6 +1,7 @@
 """All commands together, and what an exit code means."""
 
 import sys
+import warnings
 
 import click
 
@@ -9,6 +10,7 @@ from cutline.cli.demo import demo
 from cutline.cli.examples import examples, paper
 from cutline.cli.plan import plan
 from cutline.cli.run import run
+from cutline.cli.shared import note
 from cutline.cli.simulate import simulate
 from cutline.cli.stores.commands import audit, delete, list_, upgrade
 from cutline.cli.stores.export import export
@@ -34,8 +36,14 @@ for command in (
     cli.add_command(command)
 
 
+def _as_note(message: Warning | str, *_: object, **__: object) -> None:
+    """Show a warning as a command shows everything beside its output."""
+    note(str(message))
+
+
 def main() -> None:
     """Run the command line; exit code 2 for bad input, 130 after Ctrl-C."""
+    warnings.showwarning = _as_note
     try:
         cli.main(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:

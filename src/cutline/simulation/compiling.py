@@ -1,28 +1,19 @@
 """Compiling plain functions with numba, and keeping the machine code between runs.
 
 A function is compiled together with the plain functions it reaches. Machine code is kept in the
-user's cache folder under a fingerprint of all of that, so a changed rule or helper is never served
-stale code, and a function without a file can be kept like any other. One file holds one compiled
-kernel and is put in place in one step, so any number of processes may start on an empty cache.
+user's cache folder (:mod:`cutline.simulation.cache`) under a fingerprint of all of that, so a
+changed rule or helper is never served stale code, and a function without a file can be kept like
+any other.
 """
 
-import contextlib
-import hashlib
-import os
-import pickle
-import sys
-import tempfile
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import compiler
-from numba.core.caching import NullCache
-from numba.core.serialize import dumps
 
+from cutline.simulation.cache import KernelCache
 from cutline.simulation.reach import digest, is_plain, reached, to_compile
 
 
@@ -65,70 +56,7 @@ def ready(kernel: Any, arguments: tuple[Any, ...], who: str) -> None:
 def is_kept(kernel: Any, arguments: tuple[Any, ...]) -> bool:
     """Whether the kernel's code for these arguments is on disk."""
     types_ = tuple(numba.typeof(a) for a in arguments)
-    path: Path = kernel._cache.file(types_, kernel.targetctx.codegen())
-    return os.path.exists(path)  # False, not an error, where the folder cannot be searched
-
-
-def cache_folder() -> Path:
-    """Where compiled code is kept: CUTLINE_CACHE_DIR, or the user's cache folder."""
-    if chosen := os.environ.get("CUTLINE_CACHE_DIR"):
-        return Path(chosen)
-    home = Path(os.path.expanduser("~"))
-    if sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", home))
-    elif sys.platform == "darwin":
-        base = home / "Library" / "Caches"
-    else:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
-    return base / "cutline"
-
-
-class KernelCache(NullCache):
-    """Compiled code on disk: one file for a fingerprint, a signature and a kind of processor.
-
-    A file is a checksum and what numba needs to load the code again.
-    """
-
-    def __init__(self, fingerprint: str) -> None:
-        self._fingerprint = fingerprint
-
-    @property
-    def cache_path(self) -> str:
-        """The folder of the files."""
-        return str(cache_folder())
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled code, or None where there is none that can be read."""
-        target_context.refresh()
-        try:
-            whole = self.file(sig, target_context.codegen()).read_bytes()
-            if hashlib.sha256(whole[32:]).digest() != whole[:32]:
-                return None
-            return compiler.CompileResult._rebuild(target_context, *pickle.loads(whole[32:]))
-        except Exception:  # an unreadable or foreign file is as good as none
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Put the compiled code in place; a cache that cannot be written is done without."""
-        if data.library.has_dynamic_globals:
-            return  # it holds addresses of this process
-        path = self.file(sig, data.codegen)
-        code = dumps(data._reduce())
-        with contextlib.suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            handle, unfinished = tempfile.mkstemp(dir=path.parent)
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(hashlib.sha256(code).digest() + code)
-                os.replace(unfinished, path)
-            except BaseException:
-                os.unlink(unfinished)
-                raise
-
-    def file(self, sig: Any, codegen: Any) -> Path:
-        """Where the code for a signature is kept."""
-        what = repr((str(sig), codegen.magic_tuple())).encode()
-        return cache_folder() / f"{self._fingerprint}-{hashlib.sha256(what).hexdigest()[:16]}.nbc"
+    return bool(kernel._cache.has(types_, kernel.targetctx.codegen()))
 
 
 def _compiled(function: Any, done: dict[int, Any], how: _How, **options: Any) -> Any:
