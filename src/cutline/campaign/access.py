@@ -2,9 +2,10 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
-from cutline.campaign.errors import StoreUnavailable
+from cutline.campaign.errors import RuleNeeded, StoreUnavailable
 from cutline.campaign.making import numbers_of, playable, played_on
 from cutline.campaign.records import Head
 from cutline.campaign.stores import Store, Transaction
@@ -25,8 +26,9 @@ class Access:
 
     @property
     def rule(self) -> Rule:
-        """The rule that was agreed on."""
-        assert self._rule is not None
+        """The rule that was agreed on; an error where it is somebody's own and not handed in."""
+        if self._rule is None:
+            raise rule_needed(self.name, self.head().settings["rule"])
         return self._rule
 
     @rule.setter
@@ -35,18 +37,24 @@ class Access:
 
     def head(self) -> Head:
         """The campaign's counters now."""
+        return self.look(lambda t: t.head)
 
-        def look() -> Head:
+    def look(self, what: Callable[[Transaction], Answer], *, again: bool = True) -> Answer:
+        """Look at records alone, which needs no rule; ``again`` as of :meth:`do`."""
+
+        def look() -> Answer:
             with self.store.begin(self.name, "look") as t:
-                return t.head
+                return what(t)
 
-        return self.retry(look)
+        return self.retry(look) if again else look()
 
     def terms(self, settings: dict[str, Any]) -> Terms:
         """What settings mean; those of a campaign are the same object until they change."""
         known = self._known
         if known is None or settings is not known[0]:
-            rule = playable(self.rule, played_on(settings))
+            if self._rule is None:  # said from what was read: we are in a transaction
+                raise rule_needed(self.name, settings["rule"])
+            rule = playable(self._rule, played_on(settings))
             known = self._known = (settings, Terms.of(settings, rule))
         return known[1]
 
@@ -99,6 +107,17 @@ class Access:
         t.place = self.terms(t.head.settings).place
         for arm in arms:
             t.touch(arm)
+
+
+def rule_needed(name: str, spec: object) -> RuleNeeded:
+    """What to say where a rule of somebody's own is needed and was not handed in."""
+    file, _, wanted = str(spec).partition(":")
+    typed = f"{Path(file).name or 'mine.py'}:{wanted}"
+    return RuleNeeded(
+        f"campaign {name!r} is played by {str(spec)!r}, a rule that is not built in, and what a "
+        f"store names is never loaded: hand it in from a file of yours, with --rule ./{typed} in a "
+        f"command, or rule={f'./{typed}'!r} or the rule itself in Campaign.open"
+    )
 
 
 class _Patience:

@@ -11,6 +11,7 @@ from cutline.campaign.records import Arm, Head
 from cutline.campaign.stores import Transaction
 from cutline.campaign.terms import Terms, problem_of
 from cutline.core.problem import Problem
+from cutline.rules import RULES, Rule, parse_rule
 
 AGREED = ("rewards", "rule", "budget", "confidence", "lost", "seed", "declared", "unit")
 
@@ -22,7 +23,10 @@ def see_that_it_is(access: Access, mine: Head, arms: Sequence[Arm]) -> None:
     if was["digest"] != now["digest"]:
         own = question(arms, access.terms(mine.settings))
         differs.append(_difference(access.do("look", _first_question), own))
-    differs += _changes(*({name: given[name] for name in AGREED} for given in (was, now)))
+    agreed = [{name: given[name] for name in AGREED} for given in (was, now)]
+    if same_rule(was["rule"], now["rule"]):
+        agreed[1]["rule"] = was["rule"]
+    differs += _changes(*agreed)
     about = _changes(was["about"], now["about"])
     if about and not differs:
         about = access.do("agree", _agree, now["about"])
@@ -41,6 +45,31 @@ def see_that_it_asks(access: Access, problem: Problem) -> None:
         raise DifferentCampaign(
             f"campaign {access.name!r} asks another question: {_difference(began, problem)}"
         )
+
+
+def built_in(spec: object) -> Rule | None:
+    """The rule that a store names, if it is one of this package's; other text is never followed."""
+    if not isinstance(spec, str) or spec.partition(":")[0] not in RULES:
+        return None
+    return parse_rule(spec)
+
+
+def same_rule(one: object, other: object) -> bool:
+    """Whether two ways of writing a rule mean the same one.
+
+    A rule of somebody's own goes by its class and its settings: where its file lies is no part of
+    it, and may be another on another machine.
+
+    >>> (
+    ...     same_rule("./mine.py:Mine:0.5", "/home/ann/rules.py:Mine:0.5"),
+    ...     same_rule("apt", "./a.py:apt"),
+    ... )
+    (True, False)
+    """
+    if not (isinstance(one, str) and isinstance(other, str)):
+        return False
+    (file, _, own), (file_2, _, own_2) = one.partition(":"), other.partition(":")
+    return one == other or (own == own_2 and not {file, file_2} & RULES.keys())
 
 
 def question(arms: Sequence[Arm], terms: Terms) -> Problem:

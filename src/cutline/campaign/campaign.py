@@ -6,7 +6,14 @@ from typing import overload
 
 from cutline.campaign import moves
 from cutline.campaign.access import Access
-from cutline.campaign.agreement import digest_of, question, see_that_it_asks, see_that_it_is
+from cutline.campaign.agreement import (
+    built_in,
+    digest_of,
+    question,
+    same_rule,
+    see_that_it_asks,
+    see_that_it_is,
+)
 from cutline.campaign.errors import DifferentCampaign, StoreError, UnknownArm
 from cutline.campaign.making import (
     arms_of,
@@ -14,6 +21,7 @@ from cutline.campaign.making import (
     costs_of,
     names_of,
     playable,
+    rule_of,
     settings_of,
     start_of,
     ties_of,
@@ -27,7 +35,7 @@ from cutline.core.chance import seed_key
 from cutline.core.problem import Problem
 from cutline.core.stopping import check_can_stop
 from cutline.core.verdict import Verdict
-from cutline.rules import Rule, parse_rule
+from cutline.rules import Rule
 
 LEASE = 900.0  # seconds that a pull may take before it is given up, unless there are heartbeats
 PATIENCE = 5  # failed or lost pulls in a row after which an arm is suspended
@@ -76,7 +84,7 @@ class Campaign:
         patience: int = PATIENCE,
         about: Mapping[str, object] | None = None,
     ) -> None:
-        given = parse_rule(rule) if isinstance(rule, str) else rule
+        given = rule_of(rule)
         settings = settings_of(
             problem,
             given,
@@ -109,24 +117,28 @@ class Campaign:
         store: Store | str,
         name: str = "main",
         *,
-        rule: Rule | None = None,
+        rule: Rule | str | None = None,
         problem: Problem | None = None,
     ) -> "Campaign":
         """Take up a campaign that is in a store.
 
-        A rule of your own that is in no file is handed in again. Where a ``problem`` is given that
-        is not the one that it began with, an error shows the difference.
+        What a store says is never loaded: a rule that is not built in is handed in again, as
+        ``rule`` (an object, or ``"./mine.py:Mine"``), and must have the same class name and
+        settings. Without it the counters and the trials can be looked at, and nothing else. Where a
+        ``problem`` is given that is not the one that it began with, an error shows the difference.
         """
         campaign = cls.__new__(cls)
         campaign.access = Access(open_store(store), str(name))
         settings = campaign.access.head().settings
         campaign._keys = seed_key(settings["seed"])
         spec = settings["rule"]
-        campaign.access.rule = parse_rule(spec) if rule is None else rule
-        if campaign.access.rule.spec != spec:
-            raise DifferentCampaign(
-                f"campaign {name!r} is played by {spec}, not by {campaign.access.rule.spec}"
-            )
+        given = built_in(spec) if rule is None else rule_of(rule)
+        if given is not None:
+            if not same_rule(given.spec, spec):
+                raise DifferentCampaign(
+                    f"campaign {name!r} is played by {spec}, not by {given.spec}"
+                )
+            campaign.access.rule = given
         if problem is not None:
             see_that_it_asks(campaign.access, problem)
         return campaign

@@ -29,6 +29,10 @@ class DifferentCampaign(CampaignError):
     """A campaign of that name is there, and asks another question or plays by other rules."""
 
 
+class RuleNeeded(CampaignError):
+    """The campaign is played by a rule that is not built in, and nobody has handed it in."""
+
+
 class StoreError(CampaignError):
     """The store cannot be used: a wrong file, another version, no room, no permission."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from cutline.campaign.access import Access
 from cutline.campaign.campaign import Campaign
 from cutline.campaign.errors import UnknownArm
-from cutline.campaign.making import numbers_of, start_of
+from cutline.campaign.making import counted, numbers_of, start_of
 from cutline.campaign.records import (
     ASKED,
     ATTACHED_UNWEIGHED,
@@ -21,6 +21,7 @@ from cutline.campaign.records import (
 from cutline.campaign.stores import MemoryStore, Store, Transaction
 from cutline.campaign.terms import Terms, problem_of
 from cutline.core.problem import PerArm, per_arm
+from cutline.core.rewards import Rewards
 from cutline.core.verdict import Verdict
 
 Row = dict[str, Any]
@@ -82,33 +83,34 @@ def each_pull(campaign: Campaign, take: Callable[[list[Row]], None], size: int =
     They are as they were at one moment, whatever workers do meanwhile.
     """
 
-    def look(t: Transaction, terms: Terms) -> int:
+    def look(t: Transaction) -> int:
         names = [arm.name for arm in t.all_arms()]
         return _in_chunks((_pull_row(pull, names[pull.arm]) for pull in t.since(0)), take, size)
 
     # Tried once only: what was handed on cannot be taken back.
-    return campaign.access.do("look", look, again=False)
+    return campaign.access.look(look, again=False)
 
 
 def each_arm(campaign: Campaign, take: Callable[[list[Row]], None], size: int = CHUNK) -> int:
     """Hand on all arms in their order, some at a time; how many there are."""
 
-    def look(t: Transaction, terms: Terms) -> int:
-        return _in_chunks((_arm_row(arm, terms) for arm in t.all_arms()), take, size)
+    def look(t: Transaction) -> int:
+        rewards = counted(t.head.settings)
+        return _in_chunks((_arm_row(arm, rewards) for arm in t.all_arms()), take, size)
 
-    return campaign.access.do("look", look, again=False)
+    return campaign.access.look(look, again=False)
 
 
 def pulls_of(campaign: Campaign, arm: str) -> list[Row]:
     """The pulls of one arm, in the order asked for."""
 
-    def look(t: Transaction, terms: Terms) -> list[Row]:
+    def look(t: Transaction) -> list[Row]:
         found = t.named(arm)
         if found is None:
             raise UnknownArm(f"there is no arm {arm!r} in campaign {t.head.name!r}")
         return [_pull_row(pull, found.name) for pull in t.since(0, found.number)]
 
-    return campaign.access.do("look", look)
+    return campaign.access.look(look)
 
 
 def _in_chunks(rows: Iterator[Row], take: Callable[[list[Row]], None], size: int) -> int:
@@ -128,8 +130,8 @@ def _pull_row(pull: PullRow, arm: str) -> Row:
     return dict(zip(PULL_COLUMNS, values, strict=True))
 
 
-def _arm_row(arm: Arm, terms: Terms) -> Row:
-    mean = arm.total / arm.pulls + terms.origin(arm) if arm.pulls else None
+def _arm_row(arm: Arm, rewards: Rewards) -> Row:
+    mean = arm.total / arm.pulls + rewards.origin(arm.threshold) if arm.pulls else None
     values = (
         arm.number, arm.name, arm.threshold, arm.precision, arm.level, arm.sd, arm.cost, arm.status,
         arm.asked, arm.flying, arm.told, arm.failed, arm.lost, arm.late, arm.returned, arm.attached,

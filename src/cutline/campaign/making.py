@@ -16,9 +16,22 @@ from cutline.core.stopping import check_can_stop
 from cutline.core.tally import Floats
 from cutline.core.theory.checks import check_confidence
 from cutline.core.verdict import NO_PROMISE
+from cutline.rules import parse_rule
 from cutline.rules.base import IndexRule, Rule
 
 MOST = 2**62  # units that every store can keep
+
+
+def rule_of(rule: object) -> Rule:
+    """A rule as it was handed in: an object, or its name."""
+    if isinstance(rule, str):
+        return parse_rule(rule)
+    if not isinstance(rule, Rule):
+        hint = f"{rule.__name__}()" if isinstance(rule, type) else 'rule="auto"'
+        raise TypeError(
+            f"rule must be a rule or the name of one, such as {hint}, got {rule!r:.100}"
+        )
+    return rule
 
 
 def playable(rule: Rule, problem: Problem) -> IndexRule:
@@ -34,9 +47,14 @@ def playable(rule: Rule, problem: Problem) -> IndexRule:
     return played
 
 
+def counted(settings: Mapping[str, Any]) -> Rewards:
+    """The kind of reward that counts: what is told, or whether it is above a level."""
+    return Rewards("binary") if settings["levels"] else Rewards(**settings["rewards"])
+
+
 def played_on(settings: Mapping[str, Any]) -> Problem:
     """A small problem on which a rule is the one that is played with these settings."""
-    rewards = Rewards("binary") if settings["levels"] else Rewards(**settings["rewards"])
+    rewards = counted(settings)
     if settings["uneven"]:
         rewards = Rewards("gaussian", sd=[1.0, 2.0])
     return Problem(arms=1 + settings["uneven"], threshold=settings["bar"], rewards=rewards)

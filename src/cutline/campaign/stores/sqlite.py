@@ -96,6 +96,7 @@ class _File:
                 self._patiently("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")
             self._synced = True
+            self._db.execute("PRAGMA trusted_schema = OFF")  # somebody else may have made the file
             self._db.execute("PRAGMA cache_size = -65536")
             # Or SQLite would plan a query anew for each value that is put into it.
             self._db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)

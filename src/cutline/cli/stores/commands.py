@@ -13,6 +13,7 @@ from cutline.cli.shared import formatted
 from cutline.cli.stores.opening import (
     STORE,
     by_name,
+    by_rule,
     existing_store,
     in_store,
     pick,
@@ -74,7 +75,8 @@ def _list_table(rows: Sequence[dict[str, Any]]) -> str:
 @click.command()
 @in_store
 @by_name
-def audit(where: str, name: str | None) -> None:
+@by_rule
+def audit(where: str, name: str | None, rule: str | None) -> None:
     """Replay a stored campaign and see that everything in it follows.
 
     Every ask is made again and must choose the same arm; every count, tally, piece of evidence and
@@ -85,7 +87,7 @@ def audit(where: str, name: str | None) -> None:
     """  # noqa: D301 (as above)
     from cutline.campaign import audit as replay
 
-    with stored_campaign(where, name) as campaign:
+    with stored_campaign(where, name, rule) as campaign:
         pulls = campaign.access.head().pulls
         with _working(f"replaying {pulls:,} pulls"):
             found = replay(campaign)

@@ -24,6 +24,11 @@ in_store = click.option(
     metavar="FILE|URL",
     help="Where campaigns are kept: a SQLite file, or postgresql://...",
 )
+by_rule = click.option(
+    "--rule",
+    metavar="FILE.py:CLASS",
+    help="The rule of your own that the campaign is played by: what a store names is not loaded.",
+)
 by_name = click.option("--name", help="Which campaign; needed where the store holds more than one.")
 
 
@@ -56,12 +61,15 @@ def _see_that_there_is(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def stored_campaign(where: str, name: str | None) -> Iterator["Campaign"]:
-    """The campaign of this name in a store; the only one where no name is given."""
+def stored_campaign(where: str, name: str | None, rule: str | None = None) -> Iterator["Campaign"]:
+    """The campaign of this name in a store; the only one where no name is given.
+
+    ``rule`` is one from a file of the user's own, where the campaign is played by that.
+    """
     from cutline.campaign import Campaign
 
     with existing_store(where) as store:
-        yield Campaign.open(store, pick(store, name))
+        yield Campaign.open(store, pick(store, name), rule=rule)
 
 
 def pick(store: "Store", name: str | None) -> str:

@@ -8,7 +8,7 @@ import click
 
 from cutline.cli.printing import printable, spent_of
 from cutline.cli.shared import formatted, numbers, writable
-from cutline.cli.stores.opening import by_name, in_store, stored_campaign
+from cutline.cli.stores.opening import by_name, by_rule, in_store, stored_campaign
 from cutline.figures.text import aligned, as_csv, as_json
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ BESIDE = (
 @click.command()
 @in_store
 @by_name
+@by_rule
 @click.option("--all", "everything", is_flag=True, help=f"List all arms, not {LISTED} at most.")
 @click.option(
     "--confidence", type=float, help="Look at another confidence than the campaign's, or 0.95."
@@ -51,7 +52,7 @@ BESIDE = (
     help="Draw every arm with its interval against the bar (.png, .svg, .pdf).",
 )
 @formatted
-def show(where: str, name: str | None, **flags: Any) -> None:
+def show(where: str, name: str | None, rule: str | None, **flags: Any) -> None:
     """Show the verdict of a campaign as it is now.
 
     Arms are sorted by how far they are above their bar, so that those close to it are in the
@@ -67,7 +68,7 @@ def show(where: str, name: str | None, **flags: Any) -> None:
     cutline show --store evals.db --pulls prompt-7
     cutline show --store evals.db --rate 0.05 --format json
     """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
-    with stored_campaign(where, name) as campaign:
+    with stored_campaign(where, name, rule) as campaign:
         writable(flags["plot"], ".png", ".svg", ".pdf")
         if flags["arm"] is not None:
             _show_pulls(campaign, flags)
