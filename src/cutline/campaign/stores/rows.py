@@ -1,13 +1,16 @@
 """Records as rows of tables: the statements, and both ways between the two."""
 
+import hashlib
 import json
+import math
 import struct
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-from cutline.campaign.records import Arm, Head, PullRow
+from cutline.campaign.records import Arm, Event, Head, PullRow
 
 HEAD = tuple(f.name for f in fields(Head))
 ARM = tuple(f.name for f in fields(Arm))
@@ -36,14 +39,23 @@ def _setters(names: Iterable[str]) -> str:
 
 SELECT_HEAD = f"SELECT {_list(HEAD)} FROM campaign WHERE name = ?"
 SELECT_HEADS = f"SELECT {_list(HEAD)} FROM campaign ORDER BY id"
-INSERT_HEAD = f"INSERT INTO campaign ({_list(HEAD[1:])}) VALUES ({marks(len(HEAD) - 1)})"
-UPDATE_HEAD = f"UPDATE campaign SET {_setters(_COUNTERS)} WHERE id = ?"
+INSERT_HEAD = f"INSERT INTO campaign ({_list(HEAD[1:])}, checksum) VALUES ({marks(len(HEAD))})"
+UPDATE_HEAD = f"UPDATE campaign SET {_setters(_COUNTERS)}, checksum = ? WHERE id = ?"
 SELECT_ARM = f"SELECT {_list(ARM)} FROM arm WHERE campaign = ?"
-INSERT_ARM = f"INSERT INTO arm (campaign, {_list(ARM)}) VALUES ({marks(len(ARM) + 1)})"
+INSERT_ARM = (
+    f"INSERT INTO arm (campaign, {_list(ARM)}, name_digest, checksum) "
+    f"VALUES ({marks(len(ARM) + 3)})"
+)
 UPDATE_ARM = f"UPDATE arm SET {_setters(_MOVING_ARM)} WHERE campaign = ? AND number = ?"
 SELECT_PULL = f"SELECT {_list(PULL)} FROM pull WHERE campaign = ?"
-INSERT_PULL = f"INSERT INTO pull (campaign, {_list(PULL)}) VALUES ({marks(len(PULL) + 1)})"
-UPDATE_PULL = f"UPDATE pull SET {_setters(_MOVING_PULL)} WHERE campaign = ? AND seq = ?"
+INSERT_PULL = (
+    f"INSERT INTO pull (campaign, {_list(PULL)}, checksum) VALUES ({marks(len(PULL) + 2)})"
+)
+UPDATE_PULL = (
+    f"UPDATE pull SET {_setters(_MOVING_PULL)}, checksum = ? WHERE campaign = ? AND seq = ?"
+)
+INSERT_EVENT = "INSERT INTO event (campaign, number, kind, data, checksum) VALUES (?, ?, ?, ?, ?)"
+NAMED_ARM = f"{SELECT_ARM} AND name_digest = ?"
 ONE_ARM, ONE_PULL = f"{SELECT_ARM} AND number = ?", f"{SELECT_PULL} AND seq = ?"
 LINE = f"{SELECT_ARM} AND priority IS NOT NULL{{}} ORDER BY priority, tie LIMIT ?"
 
@@ -83,17 +95,69 @@ def moving(arm: Arm) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def fixed(arm: Arm) -> tuple[Any, ...]:
-    """What never changes of an arm, as it is written."""
-    return tuple(getattr(arm, name) for name in _FIXED_ARM)
+def arm_row(arm: Arm) -> tuple[Any, ...]:
+    """A new arm as it is written."""
+    fixed = tuple(getattr(arm, name) for name in _FIXED_ARM)
+    return (*fixed, *moving(arm), name_digest(arm.name), arm_checksum(arm))
 
 
 def pull_row(pull: PullRow) -> tuple[Any, ...]:
-    """A pull as it is written."""
+    """A new pull as it is written."""
     return (
         pull.seq, pull.token, pull.arm, pull.nth, pull.cost, pull.asked, pull.state, pull.reward,
-        pull.late, pull.settled, pull.expires, pull.note,
+        pull.late, pull.settled, pull.expires, pull.note, pull_checksum(pull),
     )  # fmt: skip
+
+
+def moved_pull(pull: PullRow, campaign: int) -> tuple[Any, ...]:
+    """What changes of a pull, as it is written, and which pull it is."""
+    return (
+        pull.cost, pull.state, pull.reward, pull.late, pull.settled, pull.expires, pull.note,
+        pull_checksum(pull), campaign, pull.seq,
+    )  # fmt: skip
+
+
+def event_row(event: Event, campaign: int) -> tuple[Any, ...]:
+    """An event as it is written."""
+    data = json.dumps(event.data)
+    return (campaign, event.number, event.kind, data, text_checksum(event.number, event.kind, data))
+
+
+# Checksums, by which an audit notices what no replay can: they are kept beside what they are of,
+# against accident and not against forgery.
+
+_OF_PULL = struct.Struct("<7q3dq")
+_OF_ARM = struct.Struct("<2q5d")
+
+
+def pull_checksum(pull: PullRow) -> int:
+    """The checksum of all that is kept of a pull."""
+    reward, late, expires, settled = pull.reward, pull.late, pull.expires, pull.settled
+    found = zlib.crc32(
+        _OF_PULL.pack(
+            pull.seq, pull.token, pull.arm, pull.nth, pull.cost, pull.asked, pull.state,
+            math.nan if reward is None else reward, math.nan if late is None else late,
+            math.nan if expires is None else expires, -1 if settled is None else settled,
+        )
+    )  # fmt: skip
+    return found if pull.note is None else zlib.crc32(f"note {pull.note}".encode(), found)
+
+
+def arm_checksum(arm: Arm) -> int:
+    """The checksum of what never changes of an arm; a replay sees the rest."""
+    level, sd = (math.nan if number is None else number for number in (arm.level, arm.sd))
+    numbers = (arm.number, arm.cost, arm.threshold, arm.precision, level, sd, arm.tie)
+    return zlib.crc32(arm.name.encode(), zlib.crc32(_OF_ARM.pack(*numbers)))
+
+
+def text_checksum(*parts: object) -> int:
+    """The checksum of some words and numbers."""
+    return zlib.crc32(repr(parts).encode())
+
+
+def name_digest(name: str) -> bytes:
+    """What an arm is found by: no index takes a name of a page or more."""
+    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 class Settings:
@@ -117,3 +181,8 @@ class Settings:
         """A campaign's settings and counters, as they are written."""
         text = self._text.get(id(head.settings)) or json.dumps(head.settings)
         return (text, *_counters(head))
+
+    @staticmethod
+    def checksum(head: Head, text: str) -> int:
+        """The checksum of a campaign's settings; a replay sees the counters."""
+        return text_checksum(head.name, float(head.created), text)

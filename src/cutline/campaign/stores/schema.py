@@ -1,7 +1,10 @@
 """The tables of a store, and how an older store becomes one of today."""
 
+from collections.abc import Callable
+
 from cutline.campaign.errors import OlderStore, StoreError, UnknownCampaign
 from cutline.campaign.stores.connection import Connection, all_or_nothing
+from cutline.campaign.stores.rows import name_digest
 
 VERSION = 2
 """The version of the tables below; a store says which it has."""
@@ -12,7 +15,7 @@ CREATE TABLE campaign (
     budget BIGINT, spent BIGINT NOT NULL, reserved BIGINT NOT NULL, state TEXT NOT NULL,
     arms BIGINT NOT NULL, unsettled BIGINT NOT NULL, flying BIGINT NOT NULL, told BIGINT NOT NULL,
     pulls BIGINT NOT NULL, events BIGINT NOT NULL, weighed BIGINT NOT NULL,
-    failed BIGINT NOT NULL, clock {real} NOT NULL
+    failed BIGINT NOT NULL, clock {real} NOT NULL, checksum BIGINT
 );
 CREATE TABLE arm (
     campaign BIGINT NOT NULL, number BIGINT NOT NULL, name TEXT NOT NULL,
@@ -22,19 +25,21 @@ CREATE TABLE arm (
     lost BIGINT NOT NULL, late BIGINT NOT NULL, returned BIGINT NOT NULL, streak BIGINT NOT NULL,
     tripped BIGINT NOT NULL, pulls BIGINT NOT NULL, total {real} NOT NULL, squares {real} NOT NULL,
     kept {blob}, fed BIGINT NOT NULL, proof {blob}, priority {real},
+    name_digest {blob}, checksum BIGINT,
     PRIMARY KEY (campaign, number)
 ){clustered};
-CREATE UNIQUE INDEX arm_name ON arm (campaign, name);
+CREATE UNIQUE INDEX arm_name ON arm (campaign, name_digest);
 CREATE INDEX arm_line ON arm (campaign, priority, tie) WHERE priority IS NOT NULL;
 CREATE TABLE pull (
     campaign BIGINT NOT NULL, seq BIGINT NOT NULL, token BIGINT NOT NULL, arm BIGINT NOT NULL,
     nth BIGINT NOT NULL, cost BIGINT NOT NULL, asked BIGINT NOT NULL, state BIGINT NOT NULL,
-    reward {real}, late {real}, settled BIGINT, expires {real}, note TEXT,
+    reward {real}, late {real}, settled BIGINT, expires {real}, note TEXT, checksum BIGINT,
     PRIMARY KEY (campaign, seq)
 ){clustered};
 CREATE INDEX pull_lease ON pull (campaign, expires) WHERE expires IS NOT NULL;
 CREATE TABLE event (
     campaign BIGINT NOT NULL, number BIGINT NOT NULL, kind TEXT NOT NULL, data TEXT NOT NULL,
+    checksum BIGINT,
     PRIMARY KEY (campaign, number)
 ){clustered};
 """
@@ -45,9 +50,35 @@ ALTER TABLE campaign ADD COLUMN failed BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE campaign ADD COLUMN clock {real} NOT NULL DEFAULT 0;
 UPDATE campaign SET
     failed = (SELECT COALESCE(SUM(failed + lost), 0) FROM arm WHERE arm.campaign = campaign.id);
+ALTER TABLE campaign ADD COLUMN checksum BIGINT;
+ALTER TABLE arm ADD COLUMN name_digest {blob};
+ALTER TABLE arm ADD COLUMN checksum BIGINT;
+ALTER TABLE pull ADD COLUMN checksum BIGINT;
+ALTER TABLE event ADD COLUMN checksum BIGINT;
+DROP INDEX arm_name;
 """,
 }
 """What turns a store of one version into one of the next, as SQL; {real} and so on as above."""
+
+
+def _digest_names(db: Connection) -> None:
+    """Arms are found by a digest of their names, as no index takes a long one."""
+    after = (-1, -1)
+    while True:
+        sql = "SELECT campaign, number, name FROM arm WHERE (campaign, number) > (?, ?)"
+        rows = db.rows(f"{sql} ORDER BY campaign, number LIMIT 500", after)
+        if not rows:
+            break
+        db.many(
+            "UPDATE arm SET name_digest = ? WHERE campaign = ? AND number = ?",
+            [(name_digest(name), campaign, number) for campaign, number, name in rows],
+        )
+        after = tuple(rows[-1][:2])
+    db.script("CREATE UNIQUE INDEX arm_name ON arm (campaign, name_digest);")
+
+
+AFTERWARDS: dict[int, Callable[[Connection], None]] = {1: _digest_names}
+"""What SQL alone cannot do of a migration, done after it."""
 
 
 class Nothing(UnknownCampaign, StoreError):
@@ -89,6 +120,8 @@ def upgrade_tables(db: Connection) -> int:
             raise StoreError(f"its tables are version {had}, newer than what this cutline knows")
         for version in range(had, VERSION):
             db.script(MIGRATIONS[version].format(**db.types))
+            if version in AFTERWARDS:
+                AFTERWARDS[version](db)
         if had < VERSION:
             db.set_version(VERSION)
     return had

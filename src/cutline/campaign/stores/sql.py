@@ -15,9 +15,11 @@ from cutline.campaign.stores.base import Place, chunks
 from cutline.campaign.stores.connection import Connection, all_or_nothing
 from cutline.campaign.stores.rows import (
     INSERT_ARM,
+    INSERT_EVENT,
     INSERT_HEAD,
     INSERT_PULL,
     LINE,
+    NAMED_ARM,
     ONE_ARM,
     ONE_PULL,
     SELECT_ARM,
@@ -29,9 +31,12 @@ from cutline.campaign.stores.rows import (
     UPDATE_PULL,
     Settings,
     arm_of,
-    fixed,
+    arm_row,
+    event_row,
     marks,
+    moved_pull,
     moving,
+    name_digest,
     pull_row,
 )
 from cutline.campaign.stores.schema import Nothing
@@ -48,11 +53,13 @@ def create(db: Connection, head: Head, arms: Sequence[Arm]) -> bool:
         db.alone()
         if db.rows(SELECT_HEAD, [head.name]):
             return False
-        db.rows(INSERT_HEAD, [head.name, head.created, *Settings().values(head)])
+        values = Settings().values(head)
+        checksum = Settings.checksum(head, values[0])
+        db.rows(INSERT_HEAD, [head.name, head.created, *values, checksum])
         number = db.rows("SELECT id FROM campaign WHERE name = ?", [head.name])[0][0]
         head.id = int(number)
         for some in chunks(arms, 10_000):
-            db.many(INSERT_ARM, [(head.id, *fixed(arm), *moving(arm)) for arm in some])
+            db.many(INSERT_ARM, [(head.id, *arm_row(arm)) for arm in some])
     return True
 
 
@@ -137,11 +144,11 @@ class SQLTransaction:
             own = self.head.id
             self._db.many(UPDATE_ARM, [(*moving(a), own, a.number) for a in changed.values()])
         for event in self._events:
-            row = [self.head.id, event.number, event.kind, json.dumps(event.data)]
-            self._db.rows("INSERT INTO event VALUES (?, ?, ?, ?)", row)
+            self._db.rows(INSERT_EVENT, event_row(event, self.head.id))
         after = self._settings.values(self.head)
         if after != self._before:
-            self._db.rows(UPDATE_HEAD, [*after, self.head.id])
+            checksum = self._settings.checksum(self.head, after[0])
+            self._db.rows(UPDATE_HEAD, [*after, checksum, self.head.id])
             self._before = after
 
     def _flush_pulls(self) -> None:
@@ -150,11 +157,7 @@ class SQLTransaction:
             self._db.many(INSERT_PULL, [(own, *pull_row(pull)) for pull in self._new])
             self._new.clear()
         if self._changed:
-            rows = [
-                (p.cost, p.state, p.reward, p.late, p.settled, p.expires, p.note, own, p.seq)
-                for p in self._changed.values()
-            ]
-            self._db.many(UPDATE_PULL, rows)
+            self._db.many(UPDATE_PULL, [moved_pull(p, own) for p in self._changed.values()])
             self._changed.clear()
 
     @property
@@ -203,7 +206,7 @@ class SQLTransaction:
         return arm
 
     def named(self, name: str) -> Arm | None:
-        rows = self._db.rows(f"{SELECT_ARM} AND name = ?", [self.head.id, name])
+        rows = self._db.rows(NAMED_ARM, [self.head.id, name_digest(name)])
         return self._one(rows[0]) if rows else None
 
     def all_arms(self) -> list[Arm]:
@@ -219,8 +222,7 @@ class SQLTransaction:
         self._moved[arm.number] = arm
 
     def add_arms(self, arms: Sequence[Arm]) -> None:
-        rows = [(self.head.id, *fixed(arm), *moving(arm)) for arm in arms]
-        self._db.many(INSERT_ARM, rows)
+        self._db.many(INSERT_ARM, [(self.head.id, *arm_row(arm)) for arm in arms])
         self._arms |= {arm.number: arm for arm in arms}
 
     def _row(self, row: Sequence[Any]) -> PullRow:
