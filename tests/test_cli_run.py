@@ -19,10 +19,10 @@ from cutline.campaign import Campaign, audit
 from cutline.cli import main
 from cutline.cli.run.arms import read_arms
 from cutline.cli.run.axis import scale, strip
-from cutline.cli.run.bar import Bar
 from cutline.cli.run.screen import Screen
 from cutline.cli.run.trial import Outcome, Trial, codes
 from cutline.cli.run.watch import POOL, Watch, glance
+from cutline.core.bar import Bar
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 
@@ -307,7 +307,7 @@ def test_arms_from_standard_input(start, tmp_path):
     ("words", "command", "says"),
     [
         ("--arms a --budget 5", ["true"], "one of --at-least, --at-most and --threshold"),
-        ("--arms a --at-least 1 --at-most 0.1 --budget 5", ["true"], "one of --at-least"),
+        ("--arms a --at-least 1 --at-most 0.1 --budget 5", ["true"], "two ways to give one bar"),
         ("--arms a --at-least 95 --budget 5", ["true"], "--at-least is a rate, from 0 to 1"),
         ("--arms a --at-least 0.9", ["true"], "give a budget, a confidence to stop at, or both"),
         ("--arms a --at-least 0.9 --budget 0", ["true"], "budget must be 1 or more"),
@@ -397,18 +397,17 @@ def test_at_most_is_about_failures_for_exit_codes_and_about_the_mean_otherwise(r
     command = ["sh", "-c", "case $CUTLINE_PULL in 7|23) exit 1;; esac"]
     words = "--arms a --budget 40 --workers 1 --store memory --format json"
     ran = run(f"{words} --at-most 0.1", command)
-    assert ran.json["threshold"] == 0.9
-    assert ran.json["expected"] == "above"
-    assert (ran.arms["a"]["mean"], ran.arms["a"]["side"]) == (0.95, "above")
+    assert (ran.json["threshold"], ran.json["wanted"]) == (0.1, "at most")
+    assert (ran.arms["a"]["mean"], ran.arms["a"]["side"]) == (0.05, "below")
     ran = run(f"{words} --at-most 0.01", command)
-    assert ran.json["threshold"] == 0.99
-    assert ran.arms["a"]["side"] == "below"
+    assert (ran.json["threshold"], ran.json["measure"]) == (0.01, "failure rate")
+    assert ran.arms["a"]["side"] == "above"
     table = run(words.replace("json", "table") + " --at-most 0.01", command).out
     row = next(line for line in table.splitlines() if line.startswith("a "))
     assert row.split()[2] == "0.05"  # failures, as the bar is about them
     words += " --reward stdout --rewards exponential"
     ran = run(f"{words} --at-most 2", ["echo", "0.5"])
-    assert (ran.json["threshold"], ran.json["expected"], ran.code) == (2.0, "below", 0)
+    assert (ran.json["threshold"], ran.json["wanted"], ran.code) == (2.0, "at most", 0)
     ran = run(f"{words} --at-most 2", ["echo", "9"])
     assert ran.code == 1
 
@@ -570,7 +569,11 @@ def test_what_was_not_kept_cannot_go_on(run):
     ("words", "command", "says"),
     [
         ("--arms 0,1,2 --at-least 0.5 --budget 4", EXIT, "its 2 arms are not these 3: with 2"),
-        ("--arms 0,1 --at-least 0.6 --budget 4", EXIT, "threshold of '0' was 0.5 and is now 0.6"),
+        (
+            "--arms 0,1 --at-least 0.6 --budget 4",
+            EXIT,
+            "the bar was pass rate at least 0.5 and is now",
+        ),
         ("--arms 0,1 --at-least 0.5 --budget 4 --seed 1", EXIT, "seed was 0 and is now 1"),
         (
             "--arms 0,1 --at-least 0.5 --budget 4 --confidence 0.9",
@@ -822,7 +825,7 @@ def test_a_glance_sees_what_the_verdict_says(arms, confidence):
 
 def test_an_arm_is_news_once():
     campaign = campaign_of(["good", "bad"], [1.0, 0.0], 0)
-    bar = Bar(0.9, 0.05, "pass rate at least 0.9", "above", unit="pass rate")
+    bar = Bar(0.9, 0.05, "at least", "pass rate")
     watch = Watch(campaign, bar)
     news = []
     for number in range(120):
@@ -839,14 +842,14 @@ def test_an_arm_is_news_once():
 
 
 def test_what_is_drawn_is_where_it_is():
-    bar = Bar(0.9, 0.05, "at least 0.9", "above")
+    bar = Bar(0.9, 0.05, "at least")
     low, high = scale(bar, [(0.6, 0.95), (0.5, 0.98), (0.7, 1.0), (0.0, 1.0)])
     assert (low, high) == (0.5, 1.0)  # the one that is wide is cut, and what is near is not
     drawn = strip(low, high, 0.9, (0.0, 1.0), 0.75, 51)
     assert (drawn[0], drawn[25], drawn[40], drawn[50]) == ("◂", "●", "┼", "┤")
     drawn = strip(low, high, 0.9, (0.5, 0.7), 0.6, 51)
     assert (drawn[0], drawn[10], drawn[20], drawn[40]) == ("├", "●", "┤", "│")
-    flipped = Bar(0.9, 0.05, "at most 0.1", "above", flipped=True)
+    flipped = Bar(0.1, 0.05, "at most", flipped=True)
     assert round(flipped.shown(flipped.threshold), 12) == 0.1
     assert strip(0.0, 1.0, 0.5, (float("-inf"), float("inf")), float("nan"), 5) == "◂─┼─▸"
 
@@ -856,7 +859,7 @@ def test_the_picture_fits_the_screen(monkeypatch):
     monkeypatch.setenv("LINES", "15")
     arms = [f"tests/test_orders.py::test_{'very_' * 9}long_{i}" for i in range(40)]
     campaign = campaign_of(arms, [0.9] * 40, 200)
-    bar = Bar(0.9, 0.05, "pass rate at least 0.9 ± 0.05", "above", unit="pass rate")
+    bar = Bar(0.9, 0.05, "at least", "pass rate")
     screen = Screen("title " * 30, bar)
     with screen._console.capture() as captured:
         screen._console.print(screen.picture(Watch(campaign, bar), [], 3))

@@ -295,7 +295,7 @@ def test_show_at_another_confidence(run):
 def test_what_if_says_that_the_guarantee_is_lost(run):
     play(budget=90)
     ran = run("show --threshold 0.97")
-    assert "What if threshold 0.97: the same rewards, counted and weighed again" in ran.out
+    assert "What if mean against 0.97 ± 0.1: the same rewards, counted and weighed again" in ran.out
     assert "A bar chosen after looking loses the guarantee" in ran.out
     assert "assumes: no guarantee any more: " in ran.out
     assert [row["bar"] for row in verdict_table(ran.out)] == ["0.97 ± 0.1"] * 3

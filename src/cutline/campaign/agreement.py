@@ -10,6 +10,7 @@ from cutline.campaign.errors import DifferentCampaign
 from cutline.campaign.records import Arm, Head
 from cutline.campaign.stores import Transaction
 from cutline.campaign.terms import Terms, problem_of
+from cutline.core.bar import Bar
 from cutline.core.problem import Problem
 from cutline.rules import RULES, Rule, parse_rule
 
@@ -23,6 +24,9 @@ def see_that_it_is(access: Access, mine: Head, arms: Sequence[Arm]) -> None:
     if was["digest"] != now["digest"]:
         own = question(arms, access.terms(mine.settings))
         differs.append(_difference(access.do("look", _first_question), own))
+    put = _bars_differ(was.get("asked"), now["asked"]) if "asked" in was else None
+    if put is not None:  # said as the bar was put, and not as a threshold beside
+        differs = [put, *(text for text in differs if not text.startswith("threshold of "))]
     agreed = [{name: given[name] for name in AGREED} for given in (was, now)]
     if same_rule(was["rule"], now["rule"]):
         agreed[1]["rule"] = was["rule"]
@@ -100,6 +104,17 @@ def _agree(t: Transaction, terms: Terms, about: dict[str, Any]) -> list[str]:
     if changes:
         t.head.settings = {**t.head.settings, "about": about}
     return []
+
+
+def _bars_differ(was: dict[str, Any] | None, now: dict[str, Any] | None) -> str | None:
+    """What differs in how the bar was put, in words; a store from before does not say."""
+    if was == now:
+        return None
+    words = [
+        "a plain threshold" if kept is None else Bar.from_dict(kept, 0.0, 0.0).words
+        for kept in (was, now)
+    ]
+    return f"the bar was {words[0]} and is now {words[1]}"
 
 
 def digest_of(arms: Sequence[Arm]) -> str:

@@ -29,6 +29,7 @@ from cutline.campaign.records import (
 )
 from cutline.campaign.stores import MemoryStore, Transaction
 from cutline.campaign.terms import Terms, problem_of
+from cutline.core.bar import Bar
 from cutline.rules.base import Rule
 
 Happening = tuple[int, str, PullRow | Event]
@@ -79,6 +80,9 @@ def _audit(rule: Rule, t: Transaction, terms: Terms) -> Audit:
         faults += _rows_disagree(t.head, arms, pulls)
         if digest_of(arms[: t.head.settings["first_arms"]]) != t.head.settings["digest"]:
             faults.append("the arms are not those that the campaign began with")
+        put = t.head.settings.get("asked")
+        if put is not None and Bar.from_dict(put, 0.0, 0.0).threshold != arms[0].threshold:
+            faults.append("the bar as it was put is not the threshold of the arms")
         numbered += sorted(_happenings(pulls, events), key=lambda each: each[0])
         wanted = range(1, t.head.events + 1)
         if [number for number, _, _ in numbered] != list(wanted):

@@ -17,6 +17,7 @@ from cutline.campaign.agreement import (
 from cutline.campaign.errors import DifferentCampaign, StoreError, UnknownArm
 from cutline.campaign.making import (
     arms_of,
+    check_bar,
     check_lease,
     costs_of,
     names_of,
@@ -31,6 +32,7 @@ from cutline.campaign.records import CLOSED, PAUSED, RUNNING, Arm, Head, PullRow
 from cutline.campaign.stores import Store, Transaction, open_store
 from cutline.campaign.terms import Terms, problem_of
 from cutline.campaign.verdicts import verdict_on
+from cutline.core.bar import Bar
 from cutline.core.chance import seed_key
 from cutline.core.problem import Problem
 from cutline.core.stopping import check_can_stop
@@ -54,8 +56,11 @@ class Campaign:
     arms there may be, where some are to be added later. ``lease`` is how many seconds a pull may
     take, ``patience`` after how many failed or lost pulls in a row an arm is suspended. ``about``
     is what else a reward depends on, such as a command line, as plain values: it is kept, and must
-    be the same when the campaign is taken up again. So must all the rest, save ``lease`` and
-    ``patience``, which stay as they were at first.
+    be the same when the campaign is taken up again. ``bar`` is how the threshold was put, where a
+    side of it is wanted: ``Bar.put("at most", 0.01, 0.005, "binary")`` for at most 1 % failures, a
+    threshold of 0.99. It is kept, so that ``cutline show`` speaks of failures too, and must agree
+    with the problem. All the rest must be the same as well, save ``lease`` and ``patience``, which
+    stay as they were at first.
 
     >>> problem = Problem(arms=["a", "b"], threshold=0.5, rewards="binary")
     >>> campaign = Campaign(problem, budget=20)
@@ -83,6 +88,7 @@ class Campaign:
         lease: float = LEASE,
         patience: int = PATIENCE,
         about: Mapping[str, object] | None = None,
+        bar: Bar | None = None,
     ) -> None:
         given = rule_of(rule)
         settings = settings_of(
@@ -99,6 +105,7 @@ class Campaign:
         )
         arms = arms_of(problem, playable(given, problem), cost, seed)
         settings |= {"digest": digest_of(arms), "about": dict(about or {})}
+        settings["asked"] = None if bar is None else check_bar(bar, problem).to_dict()
         self.access = Access(open_store(store), str(name), given)
         self._keys = seed_key(seed)
         head = Head(0, self.name, 0.0, settings, budget)
@@ -355,6 +362,16 @@ class Campaign:
         """The question: all arms that were ever in it."""
 
         return self.access.do("look", lambda t, terms: question(t.all_arms(), terms))
+
+    @property
+    def bar(self) -> Bar:
+        """The bar as it was put; that of the first arm, where each has its own."""
+
+        def look(t: Transaction) -> Bar:
+            first = t.arm(0)
+            return Bar.from_dict(t.head.settings.get("asked"), first.threshold, first.precision)
+
+        return self.access.look(look)
 
     @property
     def budget(self) -> int | None:

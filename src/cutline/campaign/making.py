@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cutline.campaign.records import Arm
+from cutline.core.bar import Bar
 from cutline.core.chance import TIE, chance, seed_key, uniform
 from cutline.core.evidence import default_evidence
 from cutline.core.problem import Problem
@@ -194,6 +195,16 @@ def ties_of(seed: int, first: int, count: int) -> Floats:
     arms = np.arange(first, first + count, dtype=np.uint64)
     what: Any = chance(key0, key1, 0, arms, 0, TIE)  # type: ignore[arg-type]  # all at once
     return np.broadcast_to(uniform(what, 0), (count,))
+
+
+def check_bar(bar: Bar, problem: Problem) -> Bar:
+    """The bar as it was put, if it is the problem's."""
+    if {bar.threshold} != set(problem.threshold) or {bar.precision} != set(problem.precision):
+        raise ValueError(
+            f"the bar ({bar.words}) is a threshold of {bar.threshold!r} with precision "
+            f"{bar.precision!r}, and the problem has others: give every arm those, or no bar"
+        )
+    return bar
 
 
 def check_lease(lease: float) -> float:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cutline.cli.shared import folder, into_folder, one_sentence, progress, seeded
+from cutline.core.bar import AT_MOST, FAILURE_RATE, Bar
 
 if TYPE_CHECKING:
     from cutline.campaign import Campaign
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from cutline.simulation.datasets import Dataset
 
 THRESHOLD, PRECISION, CONFIDENCE = 0.05, 0.02, 0.95
+BAR = Bar(THRESHOLD, PRECISION, AT_MOST, FAILURE_RATE)  # a reward of 1 is a failure
 BATCH = 25  # trials that a worker takes at a time
 LEASE = 3.0  # seconds until what a dead worker held is asked again
 KILL_AFTER = 20_000  # trials: about a third of what it takes
@@ -55,8 +57,9 @@ def _play(out: Path, workers: int, seed: int) -> None:
         old.unlink(missing_ok=True)
     problem = Problem(arms=tests.names, threshold=THRESHOLD, precision=PRECISION, rewards="binary")
     campaign = Campaign(
-        problem, confidence=CONFIDENCE, store=str(file), name=NAME, seed=seed, lease=LEASE
-    )
+        problem, confidence=CONFIDENCE, store=str(file), name=NAME, seed=seed, lease=LEASE,
+        bar=BAR,
+    )  # fmt: skip
     click.echo(
         f"Which of {len(problem.arms)} tests of Apache HBase fail more than {THRESHOLD:.0%} of the "
         f"time?\n{workers} workers share one campaign, kept in {file}; it stops when every test "
@@ -73,7 +76,7 @@ def _play(out: Path, workers: int, seed: int) -> None:
     click.echo(f"audit: {found.events:,} events replayed from the file, {follows}")
     picture = out / "demo.png"
     figure = new_figure(7.5, 4.8)
-    plot(verdict, figure.add_subplot()).set_xlabel("failure rate")
+    plot(verdict, figure.add_subplot(), bar=BAR)
     figure.savefig(picture, dpi=150)
     click.echo(
         f"picture: {picture}\nlook around: cutline show --store {file}, cutline export --store "

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from cutline.cli.run.bar import Bar
+from cutline.core.bar import Bar
 
 
 def scale(bar: Bar, spans: Sequence[tuple[float, float]]) -> tuple[float, float]:

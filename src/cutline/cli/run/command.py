@@ -11,14 +11,15 @@ from typing import Any
 import click
 
 from cutline.cli.run.arms import NamedArm, read_arms
-from cutline.cli.run.bar import Bar
 from cutline.cli.run.crew import Crew, stopped_by_signals
 from cutline.cli.run.given import bar_of, campaign_of, rewards_of, trial_of
-from cutline.cli.run.report import CLEAR, ERROR, STOPPED, report
+from cutline.cli.run.report import report
 from cutline.cli.run.trial import Running, Trial
 from cutline.cli.run.watch import Watch
 from cutline.cli.shared import note, one_sentence
 from cutline.cli.stores.opening import STORE
+from cutline.cli.verdicts import CLEAR, ERROR, STOPPED
+from cutline.core.bar import Bar
 from cutline.figures.text import as_json
 
 LEASE = 60.0  # seconds after which the trials of a run that was killed are given up
@@ -175,7 +176,7 @@ def _run(command: tuple[str, ...], flags: dict[str, Any]) -> int:
     _refuse_missing(command[0])
     if flags["check"]:
         return _check(arms, trial, bar, flags)
-    campaign = campaign_of(problem, trial.about(arms), flags)
+    campaign = campaign_of(problem, bar, trial.about(arms), flags)
     if not any("{arm" in word for word in command):
         note("the command has no {arm}: a trial knows its arm by CUTLINE_ARM alone")
     with campaign:

@@ -1,14 +1,14 @@
 """What was asked for: the rewards, the bar, the trial, and the campaign, new or taken up again."""
 
 import math
-from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cutline.cli.run.bar import Bar
+from cutline.cli.asked import SENSES, check_value, put_as
 from cutline.cli.run.trial import Trial, codes
 from cutline.cli.shared import note, numbers
+from cutline.core.bar import Bar
 
 if TYPE_CHECKING:
     from cutline.campaign import Campaign
@@ -39,29 +39,12 @@ def rewards_of(flags: dict[str, Any]) -> "Rewards":
 
 def bar_of(flags: dict[str, Any], kind: str) -> Bar:
     """The bar, and on which side of it an arm should be."""
-    names = ("at_least", "at_most", "threshold")
-    given = [name for name in names if flags[name] is not None]
-    if len(given) != 1:
+    given = put_as(flags)
+    if given is None:
         raise click.UsageError("give the bar with one of --at-least, --at-most and --threshold")
-    value, precision = flags[given[0]], flags["precision"]
-    band = f" ± {precision:g}" if precision else ""
-    binary = kind == "binary"
-    if binary and not 0 <= value <= 1:
-        raise click.UsageError(
-            f"--{given[0].replace('_', '-')} is a rate, from 0 to 1, with binary rewards, got "
-            f"{value:g}"
-        )
-    unit = "pass rate" if binary else "mean"
-    if given == ["threshold"]:
-        return Bar(value, precision, f"{unit} against {value:g}{band}", unit=unit)
-    if given == ["at_least"]:
-        words = f"{unit} at least {value:g}{band}"
-        return Bar(value, precision, words, "above", unit=unit)
-    if not binary:
-        return Bar(value, precision, f"{unit} below {value:g}{band}", "below", unit=unit)
-    words = f"failure rate at most {value:g}{band}"
-    threshold = float(1 - Decimal(repr(value)))  # 0.9, not 0.09999999999999998 less than 1
-    return Bar(threshold, precision, words, "above", flipped=True, unit="failures")
+    value, precision = flags[given] + 0.0, flags["precision"] + 0.0  # no -0
+    check_value(given, value, kind)
+    return Bar.put(SENSES[given], value, precision, kind)
 
 
 def trial_of(command: tuple[str, ...], flags: dict[str, Any], rewards: "Rewards") -> Trial:
@@ -79,7 +62,9 @@ def trial_of(command: tuple[str, ...], flags: dict[str, Any], rewards: "Rewards"
     return Trial(command, rewards, zero_on, timeout, counts, flags["reward"] == "stdout")
 
 
-def campaign_of(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]) -> "Campaign":
+def campaign_of(
+    problem: "Problem", bar: Bar, about: dict[str, Any], flags: dict[str, Any]
+) -> "Campaign":
     """The campaign that was asked for, and a line that says whether it is new."""
     from cutline.campaign import Campaign, DifferentCampaign, UnknownCampaign, open_store
     from cutline.campaign.access import Access
@@ -91,7 +76,7 @@ def campaign_of(problem: "Problem", about: dict[str, Any], flags: dict[str, Any]
         "confidence": flags["confidence"],
         "seed": flags["seed"],
     }
-    given |= {"lease": flags["lease"], "about": about}
+    given |= {"lease": flags["lease"], "about": about, "bar": bar}
     fresh = Campaign(problem, budget=budget, **given)  # what cannot be is refused before files are
     if flags["store"] == MEMORY:
         return fresh

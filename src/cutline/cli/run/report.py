@@ -7,37 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cutline.cli.printing import shorten
-from cutline.cli.run.bar import Bar
 from cutline.cli.run.crew import Crew
 from cutline.cli.run.given import MEMORY
 from cutline.cli.shared import note
+from cutline.cli.verdicts import FAILING, STOPPED, UNDECIDED, ending, exit_code, headline, report_of
+from cutline.core.bar import Bar
 from cutline.figures.text import as_json
 
 if TYPE_CHECKING:
     from cutline.core.verdict import ArmVerdict, Verdict
 
 LISTED = 20  # arms of a kind that the table shows one by one
-CLEAR, FAILING, ERROR, UNDECIDED, SUSPENDED, STOPPED = 0, 1, 2, 3, 4, 130
-ENDS = {
-    CLEAR: "every arm is proven to be where it should be",
-    FAILING: "some arm is proven to fail the bar",
-    UNDECIDED: "some arm is undecided",
-    SUSPENDED: "some arm was suspended, its trials giving no reward",
-    STOPPED: "stopped on the way",
-}
-
-
-def exit_code(verdict: "Verdict", bar: Bar) -> int:
-    """What a verdict means for whoever asked, as a number."""
-    standing = [bar.standing(arm) for arm in verdict.arms]
-    for words, code in (
-        ("fails the bar", FAILING),
-        ("suspended", SUSPENDED),
-        ("undecided", UNDECIDED),
-    ):
-        if words in standing:
-            return code
-    return CLEAR
 
 
 def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
@@ -46,11 +26,12 @@ def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
     head = crew.campaign.access.head()
     code = STOPPED if crew.stopped else exit_code(verdict, bar)
     if flags["form"] == "json":
-        click.echo(as_json(_report(verdict, bar, crew, code), indent=None), nl=False)
+        said = report_of(crew.campaign, verdict, bar, code=code)
+        click.echo(as_json(said, indent=None), nl=False)
     else:
-        said = [_headline(verdict, bar), "", *_table(verdict, bar, crew.notes), ""]
-        said += _footnotes(verdict, head.spent, head.budget)
-        click.echo("\n".join([*said, f"exit code {code}: {_ending(code, bar)}"]))
+        lines = [headline(verdict, bar), "", *_table(verdict, bar, crew.notes), ""]
+        lines += _footnotes(verdict, head.spent, head.budget)
+        click.echo("\n".join([*lines, f"exit code {code}: {ending(code, bar)}"]))
     out = code in (UNDECIDED, FAILING) and verdict.undecided and head.spent == head.budget
     if flags["store"] == MEMORY:
         if crew.stopped:
@@ -63,26 +44,6 @@ def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
     elif out:
         note(f"the budget is spent: start again with more than --budget {head.budget} to go on")
     return code
-
-
-def _ending(code: int, bar: Bar) -> str:
-    if code == CLEAR and bar.expected is None:
-        return "the side of every arm is proven"
-    return ENDS[code]
-
-
-def _headline(verdict: "Verdict", bar: Bar) -> str:
-    kinds: dict[str, int] = {}
-    for arm in verdict.arms:
-        kinds[bar.standing(arm)] = kinds.get(bar.standing(arm), 0) + 1
-    said = []
-    for kind in ("fails the bar", "below", "suspended", "undecided", "above", "clears the bar"):
-        if kind in kinds:
-            words = kind if kinds[kind] == 1 else kind.replace("s the bar", " the bar")
-            said.append(f"{kinds[kind]:,} {words}")
-    said += [f"{kinds[kind]:,} {kind}" for kind in ("within precision", "retired") if kind in kinds]
-    arms = f"{len(verdict.arms):,} arm{'s' * (len(verdict.arms) != 1)}"
-    return f"{arms} ({bar.words}): {', '.join(said)}"
 
 
 def _table(verdict: "Verdict", bar: Bar, notes: dict[str, str]) -> list[str]:
@@ -146,28 +107,3 @@ def _footnotes(verdict: "Verdict", spent: int, budget: int | None) -> list[str]:
         "time"
     )
     return [*said, f"assumes: {verdict.assumes}"]
-
-
-def _report(verdict: "Verdict", bar: Bar, crew: Crew, code: int) -> dict[str, Any]:
-    """The verdict as plain values, all arms with all numbers."""
-    head = crew.campaign.access.head()
-    columns = verdict.columns()
-    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    for row, arm in zip(rows, verdict.arms, strict=True):
-        row["verdict"] = bar.standing(arm)
-    return {
-        "campaign": head.name,
-        "store": crew.campaign.store.shown,
-        "bar": bar.words,
-        "threshold": bar.threshold,
-        "precision": bar.precision,
-        "expected": bar.expected,
-        "confidence": verdict.confidence,
-        "budget": head.budget,
-        "spent": head.spent,
-        "error_bound": verdict.error_bound,
-        "assumes": verdict.assumes,
-        "exit_code": code,
-        "exit": _ending(code, bar),
-        "arms": rows,
-    }

@@ -11,8 +11,8 @@ import click
 
 from cutline.cli.printing import shorten
 from cutline.cli.run.axis import ruler, scale, strip
-from cutline.cli.run.bar import Bar
 from cutline.cli.run.watch import Watch
+from cutline.core.bar import Bar
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from cutline.cli.printing import shorten
-from cutline.cli.run.bar import Bar
+from cutline.core.bar import Bar
 
 if TYPE_CHECKING:
     from cutline.campaign import Campaign

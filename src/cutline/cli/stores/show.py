@@ -2,13 +2,17 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cutline.cli.asked import asked_instead, flag
 from cutline.cli.printing import printable, spent_of
 from cutline.cli.shared import formatted, numbers, writable
 from cutline.cli.stores.opening import by_name, by_rule, in_store, stored_campaign
+from cutline.cli.verdicts import arm_rows, report_of, words_of
+from cutline.core.bar import OTHER, Bar
 from cutline.figures.text import aligned, as_csv, as_json
 
 if TYPE_CHECKING:
@@ -36,7 +40,17 @@ BESIDE = (
     "--confidence", type=float, help="Look at another confidence than the campaign's, or 0.95."
 )
 @click.option(
-    "--threshold", help="What if the bar were another, one or one per arm: from the same pulls."
+    "--at-least",
+    help="What if the pass rate (or mean) should be at least this, one or one per arm.",
+)
+@click.option(
+    "--at-most",
+    help="What if the failure rate should be at most this, or with other rewards than binary the "
+    "mean below this; one or one per arm.",
+)
+@click.option(
+    "--threshold",
+    help="What if the bar were another, one or one per arm, in the sense in which it was put.",
 )
 @click.option("--precision", help="What if the precision were another, one or one per arm.")
 @click.option(
@@ -55,16 +69,18 @@ BESIDE = (
 def show(where: str, name: str | None, rule: str | None, **flags: Any) -> None:
     """Show the verdict of a campaign as it is now.
 
-    Arms are sorted by how far they are above their bar, so that those close to it are in the
-    middle. Of many arms the least settled are shown; --all shows all, and so do --format json and
-    csv. Looking changes nothing and may be done at any time, by anybody.
+    The bar is spoken of as it was put: after run --at-most 0.01 all numbers are failure rates. Arms
+    are sorted by how far they are above their bar (or clear it), so that those close to it are in
+    the middle. Of many arms the least settled are shown; --all shows all, and so do --format json
+    and csv. Looking changes nothing and may be done at any time, by anybody.
 
-    --threshold answers what-if: the stored rewards are counted and weighed again against another
-    bar, exactly. But a bar chosen after looking loses the guarantee.
+    --at-least, --at-most and --threshold answer what-if: the stored rewards are counted and weighed
+    again against another bar, exactly. But a bar chosen after looking loses the guarantee. A plain
+    --threshold is refused where failures were asked about, as it could mean either.
 
     \b
     cutline show --store evals.db --name nightly --plot nightly.png
-    cutline show --store evals.db --threshold 0.97
+    cutline show --store evals.db --at-most 0.05
     cutline show --store evals.db --pulls prompt-7
     cutline show --store evals.db --rate 0.05 --format json
     """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
@@ -73,33 +89,35 @@ def show(where: str, name: str | None, rule: str | None, **flags: Any) -> None:
         if flags["arm"] is not None:
             _show_pulls(campaign, flags)
             return
-        verdict = _verdict(campaign, flags)
+        verdict, bar, what_if = _verdict(campaign, flags)
         called = None if flags["rate"] is None else verdict.discoveries(flags["rate"])
         if flags["plot"]:
             from cutline.figures.draw import plot, save_figure
 
-            figure: Any = plot(verdict).figure
+            figure: Any = plot(verdict, bar=bar).figure
             save_figure(figure, flags["plot"])
         if flags["format"] == "table":
-            click.echo(_text(campaign, verdict, called, flags), nl=False)
+            click.echo(_text(campaign, verdict, bar, called, what_if, flags), nl=False)
         elif flags["format"] == "csv":
-            rows = arm_rows(verdict, called)
+            rows = arm_rows(verdict, bar, called)
             click.echo(as_csv(rows, list(rows[0])), nl=False)
         else:
-            click.echo(as_json(_report(campaign, verdict, called, flags)), nl=False)
+            said = report_of(campaign, verdict, bar, what_if=what_if, rate=flags["rate"])
+            click.echo(as_json(said), nl=False)
 
 
-def _verdict(campaign: "Campaign", flags: dict[str, Any]) -> "Verdict":
-    given = {
-        name: numbers(name, flags[name])
-        for name in ("threshold", "precision")
-        if flags[name] is not None
-    }
+def _verdict(campaign: "Campaign", flags: dict[str, Any]) -> "tuple[Verdict, Bar, bool]":
+    """The verdict, the bar to speak of, and whether it is another than the campaign's."""
+    bar, thresholds = asked_instead(campaign, flags)
+    given = {} if thresholds is None else {"threshold": thresholds}
+    if flags["precision"] is not None:
+        given["precision"] = numbers("precision", flags["precision"])
+        bar = replace(bar, precision=given["precision"][0])
     if not given:
-        return campaign.verdict(flags["confidence"])
+        return campaign.verdict(flags["confidence"]), bar, False
     from cutline.campaign.looking import what_if
 
-    return what_if(campaign, confidence=flags["confidence"], **given)
+    return what_if(campaign, confidence=flags["confidence"], **given), bar, True
 
 
 # The pulls of an arm.
@@ -108,11 +126,11 @@ def _verdict(campaign: "Campaign", flags: dict[str, Any]) -> "Verdict":
 def _show_pulls(campaign: "Campaign", flags: dict[str, Any]) -> None:
     from cutline.campaign.looking import PULL_COLUMNS, pulls_of
 
-    beside = ("threshold", "precision", "confidence", "rate", "plot")
-    given = [flag for flag in beside if flags[flag] is not None]
+    beside = ("at_least", "at_most", "threshold", "precision", "confidence", "rate", "plot")
+    given = [name for name in beside if flags[name] is not None]
     if given:
         raise click.UsageError(
-            f"--pulls lists the pulls of an arm as they are: leave --{given[0]} out"
+            f"--pulls lists the pulls of an arm as they are: leave {flag(given[0])} out"
         )
     rows = pulls_of(campaign, flags["arm"])
     if flags["format"] == "json":
@@ -141,57 +159,27 @@ def _show_pulls(campaign: "Campaign", flags: dict[str, Any]) -> None:
 # The verdict.
 
 
-def arm_rows(verdict: "Verdict", called: dict[str, str] | None) -> list[Row]:
-    """What is known of every arm, one row each, in the order of the problem."""
-    columns = verdict.columns()
-    problem = verdict.problem
-    columns["threshold"], columns["precision"] = list(problem.threshold), list(problem.precision)
-    if called is not None:
-        columns["called"] = [called.get(arm.arm) for arm in verdict.arms]
-    return [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
-
-
-def _report(
-    campaign: "Campaign", verdict: "Verdict", called: dict[str, str] | None, flags: dict[str, Any]
-) -> Row:
-    from cutline.campaign.looking import head_row
-
-    head = head_row(campaign.access.head())
-    return {
-        "campaign": head.pop("name"),
-        "store": campaign.store.shown,
-        **{key: head[key] for key in ("status", "rule", "budget", "spent", "unit", "in_flight")},
-        "stops_at": head["confidence"],
-        "confidence": verdict.confidence,
-        "declared": verdict.declared,
-        "guarantee": verdict.evidence is not None and verdict.broken is None,
-        "assumes": verdict.assumes,
-        "error_bound": verdict.error_bound,
-        "error_estimate": verdict.error_estimate,
-        "what_if": flags["threshold"] is not None or flags["precision"] is not None,
-        "rate": flags["rate"],
-        "arms": arm_rows(verdict, called),
-    }
-
-
 def _text(
-    campaign: "Campaign", verdict: "Verdict", called: dict[str, str] | None, flags: dict[str, Any]
+    campaign: "Campaign",
+    verdict: "Verdict",
+    bar: Bar,
+    called: dict[str, str] | None,
+    what_if: bool,
+    flags: dict[str, Any],
 ) -> str:
     """A verdict for people: how far it is, the arms, then how sure."""
-    places, others = _listed(verdict, flags["everything"])
+    places, others = _listed(verdict, bar, flags["everything"])
     patience = campaign.access.head().settings["patience"]
     again = f"{patience} pulls in a row failed or were lost; resume('ARM') asks again"
     lines = [
         _headline(campaign),
-        *_warning(flags),
-        _counts(verdict),
+        *_warning(verdict, bar, what_if),
+        _counts(verdict, bar),
         "",
-        _table(verdict, places, called) + others,
+        _table(verdict, bar, places, called) + others,
         *_named("suspended", verdict.unmeasured, again),
         *_named("retired", verdict.retired, "left out of the answer"),
-        *_calls(called, flags["rate"]),
+        *_calls(bar, called, flags["rate"]),
         f"chance that any side is wrong: at most {verdict.error_bound:.3g} (error bound); "
         f"about {verdict.error_estimate:.3g} (a model's estimate, no guarantee)",
     ]
@@ -215,56 +203,77 @@ def _headline(campaign: "Campaign") -> str:
     )
 
 
-def _warning(flags: dict[str, Any]) -> list[str]:
-    names = [name for name in ("threshold", "precision") if flags[name] is not None]
-    if not names:
+def _warning(verdict: "Verdict", bar: Bar, what_if: bool) -> list[str]:
+    if not what_if:
         return []
-    what = " and ".join(f"{name} {flags[name]}" for name in names)
     return [
-        f"What if {what}: the same rewards, counted and weighed again, exactly.",
+        f"What if {words_of(verdict, bar)}: the same rewards, counted and weighed again, exactly.",
         "A bar chosen after looking loses the guarantee: to be sure, ask that question anew.",
     ]
 
 
-def _counts(verdict: "Verdict") -> str:
+def _counts(verdict: "Verdict", bar: Bar) -> str:
     """How many arms are settled, and how."""
-    kinds = Counter(arm.proven or "undecided" for arm in verdict.arms if arm.status != "retired")
-    said = [f"{kinds['above']:,} proven above", f"{kinds['below']:,} proven below"]
+    standing = [arm for arm in verdict.arms if arm.status != "retired"]
+    kinds = Counter(arm.proven or "undecided" for arm in standing)
+    if bar.expected is None:
+        said = [f"{kinds['above']:,} proven above", f"{kinds['below']:,} proven below"]
+    else:
+        clear, fail = kinds[bar.expected], kinds[OTHER[bar.expected]]
+        said = [
+            f"{clear:,} {'clears' if clear == 1 else 'clear'} the bar",
+            f"{fail:,} {'fails' if fail == 1 else 'fail'} it",
+        ]
     if kinds["within precision"]:
         said.append(f"{kinds['within precision']:,} proven within precision")
     said.append(f"{kinds['undecided']:,} undecided")
     if verdict.unseen:
         said.append(f"{len(verdict.unseen):,} of them never seen")
-    return f"{kinds.total():,} arms at confidence {verdict.confidence:g}: {', '.join(said)}"
+    against = "" if bar.expected is None else f" ({words_of(verdict, bar)})"
+    return (
+        f"{kinds.total():,} arms{against} at confidence {verdict.confidence:g}: {', '.join(said)}"
+    )
 
 
-def _listed(verdict: "Verdict", everything: bool) -> tuple[list[int], str]:
+def _listed(verdict: "Verdict", bar: Bar, everything: bool) -> tuple[list[int], str]:
     """The places of the arms to list, in order, and what is said of the others."""
-    arms, bar = verdict.arms, verdict.problem.threshold
+    arms, tau = verdict.arms, verdict.problem.threshold
+    up = -1 if bar.expected == "below" else 1  # the furthest on the wanted side come first
     places = [place for place, arm in enumerate(arms) if arm.status != "retired"]
     others: list[int] = []
     if not everything and len(places) > LISTED:
         places.sort(key=lambda p: (arms[p].proven is not None, -arms[p].p_value))
         places, others = places[:LISTED], places[LISTED:]
-    seen = sorted((p for p in places if arms[p].pulls), key=lambda p: bar[p] - arms[p].mean)
+    seen = sorted((p for p in places if arms[p].pulls), key=lambda p: up * (tau[p] - arms[p].mean))
     unseen = sorted(p for p in places if not arms[p].pulls)
-    kinds = Counter(f"proven {arms[p].proven}" if arms[p].proven else "undecided" for p in others)
+    kinds = Counter(_kind(bar, arms[p]) for p in others)
     said = ", ".join(f"{count:,} {kind}" for kind, count in kinds.most_common())
     more = f"... and {len(others):,} more arms ({said}): --all lists them\n" if others else ""
     return seen + unseen, more
 
 
-def _table(verdict: "Verdict", places: Sequence[int], called: dict[str, str] | None) -> str:
+def _kind(bar: Bar, arm: "ArmVerdict") -> str:
+    """Where an arm stands that is not listed."""
+    if arm.proven is None or arm.proven not in OTHER or bar.expected is None:
+        return f"proven {arm.proven}" if arm.proven else "undecided"
+    return bar.standing(arm).replace("s the bar", "")
+
+
+def _table(
+    verdict: "Verdict", bar: Bar, places: Sequence[int], called: dict[str, str] | None
+) -> str:
     from cutline.core.verdict import Counts
 
     arms = [verdict.arms[place] for place in places]
+    wanted = bar.expected is not None
+    spans = [bar.span(arm) for arm in arms]
     columns: dict[str, list[str]] = {
         "arm": [printable(arm.arm) for arm in arms],
-        "side": [arm.side or "unseen" for arm in arms],
-        "proven": [_proven(arm) for arm in arms],
-        "mean": [f"{arm.mean:.4g}" if arm.pulls else "-" for arm in arms],
-        "interval": [f"{arm.low:.4g} to {arm.high:.4g}" for arm in arms],
-        "bar": [_bar(verdict, place) for place in places],
+        "so far" if wanted else "side": [bar.so_far(arm) for arm in arms],
+        "verdict" if wanted else "proven": [_proven(bar, arm) for arm in arms],
+        bar.unit: [f"{bar.shown(arm.mean):.4g}" if arm.pulls else "-" for arm in arms],
+        "interval": [f"{low:.4g} to {high:.4g}" for low, high in spans],
+        "bar": [_bar(verdict, bar, place) for place in places],
         "pulls": [f"{arm.pulls:,}" for arm in arms],
     }
     counts = [arm.counts or Counts() for arm in arms]
@@ -273,16 +282,23 @@ def _table(verdict: "Verdict", places: Sequence[int], called: dict[str, str] | N
         beside = ["asked", "told", *beside]
     columns |= {name: [f"{getattr(count, name):,}" for count in counts] for name in beside}
     if called is not None:
-        columns["called"] = [called.get(arm.arm, "-") for arm in arms]
+        columns["called"] = [_called(bar, called.get(arm.arm)) for arm in arms]
     return aligned([list(columns), *zip(*columns.values(), strict=True)], left=(0, 1, 2))
 
 
-def _proven(arm: "ArmVerdict") -> str:
-    return "suspended" if arm.status == "suspended" else (arm.proven or "undecided")
+def _proven(bar: Bar, arm: "ArmVerdict") -> str:
+    return "suspended" if arm.status == "suspended" else bar.standing(arm)
 
 
-def _bar(verdict: "Verdict", place: int) -> str:
-    tau, eps = verdict.problem.threshold[place], verdict.problem.precision[place]
+def _called(bar: Bar, side: str | None) -> str:
+    """What an arm is called; "-" where it is not."""
+    if side is None or bar.expected is None:
+        return side or "-"
+    return "clears" if side == bar.expected else "fails"
+
+
+def _bar(verdict: "Verdict", bar: Bar, place: int) -> str:
+    tau, eps = bar.shown(verdict.problem.threshold[place]), verdict.problem.precision[place]
     return f"{tau:g} ± {eps:g}" if eps else f"{tau:g}"
 
 
@@ -293,11 +309,15 @@ def _named(what: str, arms: Sequence[str], why: str) -> list[str]:
     return [f"{what}, {len(arms):,}: {names} ({why})"]
 
 
-def _calls(called: dict[str, str] | None, rate: float | None) -> list[str]:
+def _calls(bar: Bar, called: dict[str, str] | None, rate: float | None) -> list[str]:
     if called is None:
         return []
     sides = Counter(called.values())
+    said = f"{sides['above']:,} above, {sides['below']:,} below"
+    if bar.expected is not None:
+        clear, fail = sides[bar.expected], sides[OTHER[bar.expected]]
+        said = f"{clear:,} to clear the bar, {fail:,} to fail it"
     return [
-        f"called: {sides['above']:,} above, {sides['below']:,} below; of such calls at most the "
-        f"share {rate:g} is false on average, if one looks once, at a moment fixed beforehand"
+        f"called: {said}; of such calls at most the share {rate:g} is false on average, if one "
+        "looks once, at a moment fixed beforehand"
     ]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from cutline.core.bar import OTHER, Bar
 from cutline.core.tally import Floats
 from cutline.core.verdict import ArmVerdict, Verdict
 from cutline.figures.draw.base import STYLES, new_figure, plain, style
@@ -17,16 +18,17 @@ MOST_NAMES = 60  # arms whose names are written beside them
 NAME = 9.0  # points that a name takes up
 
 
-def plot(what: Result | Verdict, ax: Axes | None = None) -> Axes:
+def plot(what: Result | Verdict, ax: Axes | None = None, *, bar: Bar | None = None) -> Axes:
     """Draw a result or a verdict.
 
     A result is the error of every rule against the horizon, on a logarithmic scale; where games
     stopped at a confidence, it is how many were still going after so many pulls. A verdict is the
     arms against the bar, with the intervals that hold for all of them at all times. Draws into
-    ``ax``, or into a figure of its own: ``cutline.plot(result).figure.savefig(...)``.
+    ``ax``, or into a figure of its own: ``cutline.plot(result).figure.savefig(...)``. ``bar`` is
+    how the bar was put, ``campaign.bar``: where that is a failure rate, failure rates are drawn.
     """
     if isinstance(what, Verdict):
-        return _verdict(what, ax)
+        return _verdict(what, ax, bar or Bar(what.problem.threshold[0]))
     if not isinstance(what, Result):
         raise TypeError(f"what can be plotted is a Result or a Verdict, not {type(what).__name__}")
     ax = new_figure(6.4, 4.2).add_subplot() if ax is None else ax
@@ -69,9 +71,9 @@ _PROVEN = {
 }
 
 
-def _verdict(verdict: Verdict, ax: Axes | None) -> Axes:
+def _verdict(verdict: Verdict, ax: Axes | None, bar: Bar) -> Axes:
     """Arms in rows, the furthest above its bar at the top, never seen ones at the bottom."""
-    arms, tau, eps = _rows(verdict)
+    arms, tau, eps = _rows(verdict, bar)
     own = ax is None
     if ax is None:
         tall = 2.0 + 0.22 * len(arms) if len(arms) <= MOST_NAMES else 9.0
@@ -80,16 +82,16 @@ def _verdict(verdict: Verdict, ax: Axes | None) -> Axes:
     named = len(arms) * NAME <= room
     rows = np.arange(len(arms), dtype=np.float64)
     _bars(ax, rows, tau, eps)
-    size = _arms(ax, rows, arms)
+    size = _arms(ax, rows, arms, bar)
     if named:
-        ax.set_yticks(rows, [_name(arm) for arm in arms])
+        ax.set_yticks(rows, [_name(arm) for arm in arms], parse_math=False)  # a $ is a $
     else:
         ax.set_yticks([])
         ax.set_ylabel(f"{len(arms):,} arms")
     ax.set_ylim(len(arms) - 0.4, -0.6)
     if arms:
-        ax.set_xlim(*_span(arms, tau, eps))
-    ax.set_xlabel("mean")
+        ax.set_xlim(*_span(arms, tau, eps, bar))
+    ax.set_xlabel(bar.measure)
     _legend(ax, outside=own, bigger=4.5 / size)
     ax.set_title(_title(verdict), fontsize="medium")
     plain(ax)
@@ -97,15 +99,15 @@ def _verdict(verdict: Verdict, ax: Axes | None) -> Axes:
     return ax
 
 
-def _arms(ax: Axes, rows: Floats, arms: Sequence[ArmVerdict]) -> float:
+def _arms(ax: Axes, rows: Floats, arms: Sequence[ArmVerdict], bar: Bar) -> float:
     """Means with their intervals; how large a marker is: where there are many, all is thin."""
-    ends, means = _ends(arms), np.array([arm.mean for arm in arms])
+    ends, means = _ends(arms, bar), np.array([bar.shown(arm.mean) for arm in arms])
     finite = np.isfinite(ends).all(axis=1)
     hollow = np.array([arm.status == "suspended" and arm.pulls > 0 for arm in arms], dtype=bool)
     room = min(1.0, 60 / max(len(arms), 1))
     size = 1.5 + 3 * room
     white: dict[str, Any] = {"markerfacecolor": "white", "markeredgewidth": 1.1}
-    for proven, (colour, marker, label) in _PROVEN.items():
+    for proven, (colour, marker, label) in _looks(bar).items():
         which = np.array([arm.proven == proven for arm in arms], dtype=bool)
         if not which.any():
             continue
@@ -122,20 +124,32 @@ def _arms(ax: Axes, rows: Floats, arms: Sequence[ArmVerdict]) -> float:
     return size
 
 
-def _ends(arms: Sequence[ArmVerdict]) -> Floats:
+def _looks(bar: Bar) -> dict[str | None, tuple[str, str, str]]:
+    """How arms are drawn; where one side is wanted, by whether they are on it."""
+    if bar.expected is None:
+        return _PROVEN
+    clear, fail = (_PROVEN[side][:2] for side in ("above", "below"))
+    looks: dict[str | None, tuple[str, str, str]]
+    looks = {bar.expected: (*clear, "clears the bar"), OTHER[bar.expected]: (*fail, "fails it")}
+    return {**_PROVEN, **looks}
+
+
+def _ends(arms: Sequence[ArmVerdict], bar: Bar) -> Floats:
     """The intervals, one row an arm."""
-    return np.array([[arm.low, arm.high] for arm in arms], dtype=np.float64).reshape(-1, 2)
+    return np.array([bar.span(arm) for arm in arms], dtype=np.float64).reshape(-1, 2)
 
 
-def _rows(verdict: Verdict) -> tuple[list[ArmVerdict], Floats, Floats]:
+def _rows(verdict: Verdict, how: Bar) -> tuple[list[ArmVerdict], Floats, Floats]:
     """The arms to draw, in order, with their bars and precisions; retired ones are left out."""
     bar, precision = verdict.problem.thresholds, verdict.problem.precisions
     standing = [(arm, i) for i, arm in enumerate(verdict.arms) if arm.status != "retired"]
     seen = [item for item in standing if item[0].pulls]
-    seen.sort(key=lambda item: (bar[item[1]] - item[0].mean, -item[0].low))
+    up = -1 if how.expected == "below" else 1  # the furthest on the wanted side come first
+    seen.sort(key=lambda item: (up * (bar[item[1]] - item[0].mean), -item[0].low))
     drawn = seen + [item for item in standing if not item[0].pulls]
     places = [place for _, place in drawn]
-    return [arm for arm, _ in drawn], bar[places], precision[places]
+    shown = np.array([how.shown(tau) for tau in bar[places].tolist()])
+    return [arm for arm, _ in drawn], shown, precision[places]
 
 
 def _bars(ax: Axes, rows: Floats, tau: Floats, eps: Floats) -> None:
@@ -148,11 +162,12 @@ def _bars(ax: Axes, rows: Floats, tau: Floats, eps: Floats) -> None:
     ax.vlines(tau, rows - 0.5, rows + 0.5, color="0.2", linewidth=1.2, label="the arm's bar")
 
 
-def _span(arms: Sequence[ArmVerdict], tau: Floats, eps: Floats) -> tuple[float, float]:
+def _span(arms: Sequence[ArmVerdict], tau: Floats, eps: Floats, bar: Bar) -> tuple[float, float]:
     """From where to where: all means and bars, and the intervals but for a few very long ones."""
-    inner = np.concatenate([tau - eps, tau + eps, [arm.mean for arm in arms if arm.pulls]])
+    means = [bar.shown(arm.mean) for arm in arms if arm.pulls]
+    inner = np.concatenate([tau - eps, tau + eps, means])
     left, right = float(inner.min()), float(inner.max())
-    ends = _ends(arms)
+    ends = _ends(arms, bar)
     ends = ends[np.isfinite(ends).all(axis=1)]
     if len(ends):
         reach = 2 * (right - left) or np.inf  # as much again on either side

@@ -1,0 +1,87 @@
+"""The bar as it is put on a command line: --at-least, --at-most, or --threshold."""
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cutline.cli.shared import numbers
+from cutline.core.bar import AT_LEAST, AT_MOST, FAILURE_RATE, PASS_RATE, THRESHOLD, Bar
+
+if TYPE_CHECKING:
+    from cutline.campaign import Campaign
+
+SENSES = {"at_least": AT_LEAST, "at_most": AT_MOST, "threshold": THRESHOLD}
+
+
+def put_as(flags: dict[str, Any]) -> str | None:
+    """Which of the three flags gives the bar; None where none does."""
+    given = [name for name in SENSES if flags[name] is not None]
+    if len(given) > 1:
+        raise click.UsageError(
+            f"{' and '.join(map(flag, given))} are two ways to give one bar: give one of them"
+        )
+    return given[0] if given else None
+
+
+def flag(name: str) -> str:
+    """A setting as it is typed."""
+    return "--" + name.replace("_", "-")
+
+
+def check_value(name: str, value: float, kind: str) -> None:
+    """Refuse what is no number, and what is no rate where rewards are binary."""
+    if not math.isfinite(value):
+        raise click.UsageError(f"{flag(name)} must be a finite number, got {value!r}")
+    if kind == "binary" and not 0 <= value <= 1:
+        raise click.UsageError(
+            f"{flag(name)} is a rate, from 0 to 1, with binary rewards, got {value:g}"
+        )
+
+
+def bars_of(flags: dict[str, Any], kind: str) -> tuple[Bar, list[float]] | None:
+    """The bar and its numbers, one or one per arm, as a threshold for rewards of a kind."""
+    name = put_as(flags)
+    if name is None:
+        return None
+    values = [value + 0.0 for value in numbers(name.replace("_", "-"), flags[name])]
+    for value in values:
+        check_value(name, value, kind)
+    bar = Bar.put(SENSES[name], values[0], 0.0, kind)
+    return bar, [Bar.put(SENSES[name], value, 0.0, kind).threshold for value in values]
+
+
+def asked_instead(campaign: "Campaign", flags: dict[str, Any]) -> tuple[Bar, list[float] | None]:
+    """The campaign's bar, or what if it were another: the bar, and the thresholds it stands for.
+
+    Numbers are taken in the campaign's own sense. What could be taken in two ways is refused with
+    the line to type.
+    """
+    own = campaign.bar
+    name = put_as(flags)
+    if name is None:
+        return own, None
+    kind = campaign.problem.rewards.kind
+    values = [value + 0.0 for value in numbers(name.replace("_", "-"), flags[name])]
+    for value in values:
+        check_value(name, value, kind)
+    sense, measure, flipped = SENSES[name], own.measure, own.flipped
+    if name == "threshold":
+        if own.flipped:
+            given = flags[name]
+            raise click.UsageError(
+                f"this campaign was asked with a {own.words}: give --at-most {given} for the share "
+                "that may fail, or --at-least for the share that should pass"
+            )
+        sense = own.sense
+    elif kind == "binary" and sense != own.sense:
+        if own.sense == THRESHOLD and "command" not in campaign.access.head().settings["about"]:
+            raise click.UsageError(
+                f"this campaign has a plain threshold, and {flag(name)} does not say whether its "
+                "rewards of 1 are passes or failures: give --threshold, which is about their mean"
+            )
+        counts_failures = own.sense == AT_MOST and not own.flipped  # a reward of 1 is a failure
+        flipped = (sense == AT_MOST) != counts_failures
+        measure = FAILURE_RATE if sense == AT_MOST else PASS_RATE
+    bars = [Bar(value, own.precision, sense, measure, flipped) for value in values]
+    return bars[0], [bar.threshold for bar in bars]
