@@ -1,6 +1,7 @@
 """A campaign made from a problem: its settings and arms as a store keeps them, checked."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Any
@@ -21,6 +22,9 @@ from cutline.rules import parse_rule
 from cutline.rules.base import IndexRule, Rule
 
 MOST = 2**62  # units that every store can keep
+LONGEST_ARM = 2**22  # characters of an arm's name, which may be a whole prompt
+LONGEST_NAME = 500  # of a campaign's name
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 def rule_of(rule: object) -> Rule:
@@ -137,11 +141,26 @@ def numbers_of(rule: IndexRule, problem: Problem, budget: int | None) -> dict[st
 
 
 def names_of(names: Sequence[str]) -> Sequence[str]:
-    """The names, if every store can keep them."""
+    """The names of arms, if every store can keep them."""
     for name in names:
-        if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
-            raise ValueError(f"a store cannot keep the characters of the arm's name {name!r}")
+        check_text("an arm's name", name, LONGEST_ARM)
     return names
+
+
+def check_text(what: str, text: object, longest: int) -> str:
+    """A text, if every store can keep it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{what} must be a text, got {text!r:.100}")
+    if len(text) > longest:
+        raise ValueError(
+            f"{what} may have {longest:,} characters at most, got {len(text):,}: {text[:40]!r}..."
+        )
+    if "\0" in text or _HALF.search(text):
+        raise ValueError(
+            f"{what} has a character that no store can keep (a zero byte, or half of one written "
+            f"as two): {text!r:.100}"
+        )
+    return text
 
 
 def arms_of(problem: Problem, rule: IndexRule, cost: Any, seed: int) -> list[Arm]:

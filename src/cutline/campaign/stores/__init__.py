@@ -1,6 +1,7 @@
 """Where campaigns live."""
 
 import os
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -8,6 +9,11 @@ from cutline.campaign.stores.base import Store, Transaction, without_password
 from cutline.campaign.stores.memory import MemoryStore
 
 __all__ = ["MemoryStore", "Store", "Transaction", "open_store"]
+
+# PostgreSQL's other way of writing an address, host=... password=..., and a beginning left out.
+_CONNINFO = re.compile(
+    r"(?:^|\s)(?:host|hostaddr|user|dbname|service|\w*pass\w*)\s*=|^[^/\s:@]+:[^\s@]+@", re.I
+)
 
 
 def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
@@ -26,7 +32,7 @@ def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
         if "://" in text:
             shown = without_password(text)
             raise ValueError(f"a store is a file or postgresql://..., got {shown!r}")
-        if text.startswith(("postgresql:", "postgres:")) or "password=" in text:
+        if text.startswith(("postgresql:", "postgres:")) or _CONNINFO.search(text):
             raise ValueError("a PostgreSQL store is written postgresql://user@host:5432/database")
         store = import_module("cutline.campaign.stores.sqlite").SQLiteStore(Path(text))
         return store

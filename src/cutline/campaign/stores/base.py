@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
+from urllib.parse import unquote_plus
 
 from cutline.campaign.records import Arm, Event, Head, PullRow
 
@@ -126,11 +127,39 @@ def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
         yield items[start : start + size]
 
 
-def without_password(where: str) -> str:
-    """A store's address as it may be shown.
+_HOST = r"(?:[\w.%-]*|\[[\w:.%]*\])(?::\d*)?"
+_ADDRESS = re.compile(
+    r"(?P<scheme>[A-Za-z][\w+.-]*)://(?:(?P<user>[^:/?#@\s]*)(?P<secret>:[^/?#@\s]*)?@)?"
+    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/[^/?#@\s]*)?)(?:\?(?P<options>[^@\s]*))?"
+)
+# The options of a PostgreSQL address that are no secret; any other is not shown.
+_PLAIN = {
+    "host", "hostaddr", "port", "dbname", "user", "passfile", "connect_timeout", "client_encoding",
+    "application_name", "sslmode", "sslrootcert", "sslcert", "sslkey", "sslsni", "keepalives",
+    "keepalives_idle", "keepalives_interval", "keepalives_count", "target_session_attrs", "service",
+    "load_balance_hosts", "channel_binding", "gssencmode", "require_auth",
+}  # fmt: skip
 
-    >>> without_password("postgresql://ann:secret@db.example/evals?sslpassword=x")
-    'postgresql://ann:***@db.example/evals?sslpassword=***'
+
+def without_password(where: str) -> str:
+    """A store's address as it may be shown: only what is known to be no secret.
+
+    >>> without_password("postgresql://ann:secret@db.example/evals?sslmode=require&pass%77ord=x")
+    'postgresql://ann:***@db.example/evals?sslmode=require&***'
+    >>> without_password("postgresql://ann:sec@ret@db.example")  # which part is what?
+    'postgresql://***'
     """
-    hidden = re.sub(r"(://[^:]*):.*@", r"\1:***@", where)  # to the last @, should there be several
-    return re.sub(r"([?&]\w*password=)[^&]*", r"\1***", hidden)
+    found = _ADDRESS.fullmatch(where)
+    if found is None:
+        scheme, _, _ = where.partition("://")
+        return f"{scheme}://***" if re.fullmatch(r"[A-Za-z][\w+.-]*", scheme) else "***"
+    shown = f"{found['scheme']}://"
+    if found["user"] is not None:
+        shown += found["user"] + (":***@" if found["secret"] else "@")
+    shown += found["place"]
+    if found["options"]:
+        each = found["options"].split("&")
+        plain = [unquote_plus(option.partition("=")[0]) in _PLAIN for option in each]
+        options = [option if fine else "***" for option, fine in zip(each, plain, strict=True)]
+        shown += f"?{'&'.join(options)}"
+    return shown

@@ -1,9 +1,9 @@
 """Campaigns on a PostgreSQL server, shared by any number of machines."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from cutline.campaign.errors import StoreError, StoreUnavailable
 from cutline.campaign.stores.base import without_password
@@ -17,15 +17,28 @@ try:
 except ImportError as error:  # an extra
     raise StoreError("a PostgreSQL store needs psycopg: pip install 'cutline[postgres]'") from error
 
+Answer = TypeVar("Answer")
+
 IDLE = 5.0  # seconds that a transaction that writes may wait for its worker: it takes milliseconds
 NOW = "extract(epoch FROM clock_timestamp())::float8"
-# What a server says to those whom it will not let in, however often they ask.
+# What a server says to those whom it will not let in, however often they ask; without a code.
 FOR_GOOD = (
     "does not exist",
     "authentication failed",
     "no pg_hba.conf entry",
     "no password supplied",
+    "not permitted to log in",
+    "not currently accepting connections",
+    "permission denied",
+    "certificate",
+    "does not support SSL",
+    "invalid ",
 )
+# What may go through later, by the server's codes (Appendix A of its manual):
+# a connection that broke, transactions in each other's way, a server that goes down or comes up,
+# too many connections, one that was idle for too long. Anything else stays as it is.
+PASSING = ("08", "40001", "40P01", "57P01", "57P02", "57P03", "57P05", "53300", "25P03")
+FULL = ("53100", "25006")  # no room on its disk; it may only be read
 ALONE = 0x6375746C  # the lock of those who make tables or campaigns
 
 
@@ -40,16 +53,17 @@ class PostgresStore(SQLStore):
         self.where = url
         self._clock = clock
         self.shown = without_password(url)
-        try:
-            parts = conninfo_to_dict(url)
-        except psycopg.ProgrammingError:
+        parts = _parts(url)
+        if parts is None:
             raise StoreError(
                 "this is no PostgreSQL address: one is written postgresql://user@host:5432/database"
-            ) from None
-        if any("@" in str(parts.get(name, "")) for name in ("host", "port", "dbname")):
+            )
+        odd = any("@" in str(parts.get(name, "")) for name in ("host", "port", "dbname"))
+        port = str(parts.get("port") or "")
+        if odd or port.strip("0123456789,"):  # a password that was taken for something else
             raise StoreError(
                 "in a PostgreSQL address, write an @ in a user's name or password as %40 and a / "
-                "as %2F"
+                "as %2F, and the port as a number"
             )
 
     def connect(self, *, make: bool) -> "_Server":
@@ -84,41 +98,29 @@ class _Server:
     def __init__(self, url: str, clock: Callable[[], float] | None) -> None:
         self._url, self._own_clock = url, clock
         self._now: float | None = None
-        with self._errors():
-            self._db = psycopg.connect(
+        self._db = self._try(
+            lambda: psycopg.connect(
                 url, autocommit=True, connect_timeout=10, keepalives_idle=15, keepalives_interval=5,
                 keepalives_count=3,
-            )  # fmt: skip
-            self._db.execute("SET search_path TO cutline")
-            # One that is frozen or cut off in a transaction must not hold up the others for ever.
-            self._db.execute(f"SET idle_in_transaction_session_timeout = {1000 * IDLE:.0f}")
+            )
+        )  # fmt: skip
+        self.rows("SET search_path TO cutline")
+        # One that is frozen or cut off in a transaction must not hold up the others for ever.
+        self.rows(f"SET idle_in_transaction_session_timeout = {1000 * IDLE:.0f}")
 
     @property
     def broken(self) -> bool:
         """Whether the connection is gone."""
         return bool(self._db.closed)
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _try(self, what: Callable[[], Answer]) -> Answer:
+        """Do something with the server; what goes wrong is one sentence."""
         try:
-            yield
-        except psycopg.errors.InsufficientPrivilege as error:
-            raise StoreError(f"{without_password(self._url)}: {_first_line(error)}") from error
-        except (psycopg.errors.DiskFull, psycopg.errors.ReadOnlySqlTransaction) as error:
-            raise StoreError(
-                f"{without_password(self._url)} cannot be written to: {_first_line(error)}"
-            ) from error
-        except (
-            psycopg.OperationalError,
-            psycopg.InterfaceError,
-            psycopg.errors.IdleInTransactionSessionTimeout,
-        ) as error:
-            if any(words in str(error) for words in FOR_GOOD):
-                raise StoreError(f"{without_password(self._url)}: {_first_line(error)}") from None
-            # Nobody there, a connection that broke, a deadlock: it may go through later.
-            raise StoreUnavailable(
-                f"{without_password(self._url)} does not answer: {_first_line(error)}"
-            ) from error
+            return what()
+        except psycopg.Error as error:
+            told = _told(error, without_password(self._url))
+        # Out here it does not carry psycopg's error along, which knows the whole address.
+        raise told
 
     def begin(self, *, write: bool, synced: bool = True) -> None:
         # Always synced: the server may die and whoever asked be well.
@@ -128,32 +130,35 @@ class _Server:
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
             "SET LOCAL idle_in_transaction_session_timeout = 0"
         )
-        with self._errors():
-            self._db.execute("BEGIN" if write else look)
+        self._try(lambda: self._db.execute("BEGIN" if write else look))
 
     def commit(self) -> None:
-        with self._errors():
-            self._db.execute("COMMIT")
+        self._try(lambda: self._db.execute("COMMIT"))
 
     def rollback(self) -> None:
         with contextlib.suppress(psycopg.Error):  # it is gone with the connection
             self._db.execute("ROLLBACK")
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._errors():
+        def get() -> list[Any]:
             cursor = self._db.execute(_marked(sql), values or None)
             return cursor.fetchall() if cursor.pgresult and cursor.pgresult.nfields else []
+
+        return self._try(get)
 
     def many(self, sql: str, values: Sequence[Sequence[Any]]) -> None:
         if len(values) == 1:  # one trip is quicker than a pipeline
             self.rows(sql, values[0])
             return
-        with self._errors(), self._db.cursor() as cursor:
-            cursor.executemany(_marked(sql), values)
+
+        def put() -> None:
+            with self._db.cursor() as cursor:
+                cursor.executemany(_marked(sql), values)
+
+        self._try(put)
 
     def script(self, sql: str) -> None:
-        with self._errors():
-            self._db.execute(sql)
+        self._try(lambda: self._db.execute(sql))
 
     def head(self, name: str, *, write: bool) -> list[Any]:
         # One trip for the row, the lock and the time.
@@ -195,6 +200,29 @@ class _Server:
 def _marked(sql: str) -> Any:
     """The statement with psycopg's marks for parameters."""
     return sql.replace("?", "%s")
+
+
+def _parts(url: str) -> dict[str, Any] | None:
+    """What an address says; None where it is none. Its error would repeat the address."""
+    try:
+        return conninfo_to_dict(url)
+    except (psycopg.Error, UnicodeError):
+        return None
+
+
+def _told(error: psycopg.Error, shown: str) -> StoreError:
+    """What went wrong, and whether it may go through later."""
+    line, code = _first_line(error), error.sqlstate
+    if code in FULL:
+        return StoreError(f"{shown} cannot be written to: {line}")
+    if code is not None:
+        passes = code.startswith(PASSING)
+    else:  # no word from the server: the connection is gone, or there never was one
+        cut_off = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+        passes = cut_off and not any(words in str(error) for words in FOR_GOOD)
+    if passes:
+        return StoreUnavailable(f"{shown} does not answer: {line}")
+    return StoreError(f"{shown}: {line}")
 
 
 def _first_line(error: Exception) -> str:
