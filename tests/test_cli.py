@@ -752,7 +752,7 @@ def test_bad_input_is_one_sentence(run, tmp_path, words, told):
     [
         ("simulate", "give one of --experiment, --means and --data"),
         ("simulate --threshold 0.5", "give one of --experiment, --means and --data"),
-        ("simulate --data bluebirds", "give the bar with --threshold"),
+        ("simulate --data bluebirds", "give the bar with one of --at-least"),
         ("simulate --data bluebirds --experiment geometric", "give one of --experiment"),
         (
             "simulate --data sparrows --threshold 0.5",
@@ -764,7 +764,7 @@ def test_bad_input_is_one_sentence(run, tmp_path, words, told):
         ("simulate --data bluebirds --threshold 0.5 --arms beta", "--arms is for arms made from"),
         ("simulate --data bluebirds --threshold 0.5 --rewards heavy", "--rewards is for a CSV"),
         ("simulate --data bluebirds --threshold 0.5 --budget 9", "cannot try 108 arms once each"),
-        ("simulate --means 0.1,0.9", "give the bar with --threshold"),
+        ("simulate --means 0.1,0.9", "give the bar with one of --at-least"),
         ("simulate a.toml b.toml", "b.toml"),
         ("simulat", "simulat"),
         ("paper --games 0", "games must be a whole number, at least 1, got 0"),

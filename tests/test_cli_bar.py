@@ -216,3 +216,58 @@ def test_other_rewards_than_binary_are_as_they_are(run):
     other = {"bar": Bar.put("at least", 4, 1, "poisson"), "budget": 60, "store": "cutline.db"}
     with pytest.raises(DifferentCampaign, match="the bar was mean below 4 and is now"):
         Campaign(stored.problem, about=stored.access.head().settings["about"], **other)
+
+
+# Before any trial.
+
+
+def test_plan_takes_failure_rates_with_at_most(run):
+    """The same plan as of the pass rates, said in failures."""
+    small = "--precision 0.02 --error 0.2 --no-relax"
+    ran = run(f"plan --means 0.01,0.2 --at-most 0.1 {small}")
+    assert ran.out.splitlines()[:2] == [
+        "Assumed: 2 arms with guessed failure rates, 0.01 to 0.2",
+        "Bar:     failure rate at most 0.1, precision 0.02, binary rewards",
+    ]
+    told = run(f"plan --means 0.01,0.2 --at-most 0.1 {small} --format json").json
+    same = run(f"plan --means 0.99,0.8 --at-least 0.9 {small} --format json").json
+    assert told["rules"] == same["rules"]
+    assert (told["measure"], told["wanted"], told["threshold"]) == ("failure rate", "at most", 0.1)
+    assert (same["measure"], same["wanted"], same["threshold"]) == ("pass rate", "at least", 0.9)
+    assert "one of --at-least" in run(f"plan --means 0.1,0.2 {small}").err
+
+
+def test_the_share_of_at_most_misses_the_bar(run):
+    """One arm in five fails more often than 10 % of the time, and not four of five."""
+    words = "plan --arms 10 --share 0.2 --precision 0.05 --error 0.3 --no-relax"
+    out = run(f"{words} --at-most 0.1").out
+    assert "about 20 % above 0.1;\n         failure rates normal in log-odds" in out
+    from cutline.simulation.planning import as_passes, share_above
+
+    passes = as_passes(share_above(0.2, arms=10, threshold=0.1)).sets
+    assert float((passes < 0.9).mean()) == 0.2
+
+
+def test_past_rates_are_of_failures_with_at_most(run, tmp_path):
+    from cutline.simulation.planning import past_rates
+
+    (tmp_path / "rates.csv").write_text("arm,rate\na,0.01\nb,0.2\n")
+    (tmp_path / "trials.csv").write_text("arm,reward,times\na,1,99\na,0,1\nb,1,4\nb,0,1\n")
+    for name in ("rates.csv", "trials.csv"):
+        assert sorted(past_rates(name, failures=True)) == [0.01, 0.2]
+        out = run(f"plan --like {name} --at-most 0.1 --error 0.3 --no-relax").out
+        assert "failure rates 0.01 to 0.2" in out
+
+
+def test_simulate_and_theory_take_failure_rates_with_at_most(run, tmp_path):
+    games = "--precision 0.02 --budget 60 --games 200 --rules apt --format json"
+    told = run(f"simulate --means 0.01,0.2 --at-most 0.1 {games}").json
+    assert told == run(f"simulate --means 0.99,0.8 --at-least 0.9 {games}").json
+    assert told == run(f"simulate --means 0.99,0.8 --threshold 0.9 {games}").json
+    assert run("theory --means 0.01,0.2 --at-most 0.1 --precision 0.02 --games 0").code in (0, 2)
+    (tmp_path / "spec.toml").write_text('means = [0.01, 0.2]\n"at-most" = 0.1\n')
+    assert run(f"simulate spec.toml {games}").json == told
+    assert run(f"simulate spec.toml --threshold 0.5 {games}").code == 0  # a flag wins over it
+    assert "give --threshold" in run("simulate --data flaky_tests --at-most 0.05").err
+    words = "--means 1,2 --arms gaussian --sd 1 --budget 9 --games 9 --rules apt"
+    assert run(f"simulate {words} --at-most 1.5").code == 0  # the mean, as it is

@@ -74,8 +74,8 @@ def test_json_holds_everything(run, small):
     assert ran.out == as_json(small)
     values = json.loads(ran.out)
     assert list(values) == [
-        *("assumed", "arms", "sets", "rewards", "threshold", "precision", "target", "rules"),
-        *("stop", "workers", "relaxed", "looked_at", "seed", "notes"),
+        *("assumed", "arms", "sets", "rewards", "measure", "wanted", "threshold", "precision"),
+        *("target", "rules", "stop", "workers", "relaxed", "looked_at", "seed", "notes"),
     ]
     assert values["target"] == {"of": "error", "value": 0.05}
     auto, robin = values["rules"]
@@ -147,7 +147,7 @@ def test_a_report_is_plain(small):
     [
         ("plan --threshold 0.5", "say which arms: give one of --means, --like and --share"),
         ("plan --means 0.1 --share 0.2 --arms 3 --threshold 0.5", "give one of --means, --like"),
-        ("plan --means 0.1,0.2", "give the bar with --threshold"),
+        ("plan --means 0.1,0.2", "give the bar with one of --at-least"),
         ("plan --share 0.1 --threshold 0.5", "--share needs --arms"),
         ("plan --share 0.1 --arms 2 --threshold 0.5,0.6", "one bar for all arms"),
         ("plan --share 1.1 --arms 2 --threshold 0.5", "share must lie between 0 and 1"),
@@ -155,7 +155,7 @@ def test_a_report_is_plain(small):
         ("plan --means 0.1 --arms 3 --threshold 0.5", "--means says how many"),
         ("plan --means 0.1 --spread 3 --threshold 0.5", "--spread goes with --share"),
         ("plan --means 0.1,x --threshold 0.5", "--means takes numbers with commas"),
-        ("plan --means 0.1 --threshold 50", "the threshold must lie between 0 and 1"),
+        ("plan --means 0.1 --threshold 50", "--threshold is a rate, from 0 to 1"),
         ("plan --means 0.1 --threshold 0.5 --precision=-1", "precision must be 0 or more"),
         ("plan --means 0.5 --threshold 0.5", "no budget tells its side; give a precision"),
         ("plan --means 0.1 --threshold 0.5 --error 0.1 --wrong-arms 1", "give one of the two"),
@@ -180,4 +180,4 @@ def test_what_makes_no_sense_is_one_sentence(run, words, said):
 def test_help_shows_the_examples(run):
     ran = run("plan --help")
     assert ran.code == 0
-    assert "cutline plan --arms 200 --share 0.1 --threshold 0.01" in ran.out
+    assert "cutline plan --arms 200 --share 0.1 --at-most 0.01" in ran.out

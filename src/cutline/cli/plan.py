@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cutline.cli.asked import bars_of
 from cutline.cli.shared import numbers, one_sentence, seeded, threaded, writable
+from cutline.core.bar import Bar
 
 if TYPE_CHECKING:
     from cutline.core.rewards import Rewards
@@ -15,23 +17,36 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--means", help="Guessed means, e.g. 0.9,0.95,0.99.")
+@click.option(
+    "--means", help="Guessed means, e.g. 0.9,0.95,0.99; failure rates with --at-most, as the bar."
+)
 @click.option(
     "--like",
     type=click.Path(dir_okay=False),
     metavar="FILE.csv",
     help="Means like these past ones: columns arm and rate, or arm and reward (and times) with a "
-    "row for every trial. With --arms, as many are drawn from among them.",
+    "row for every trial. With --arms, as many are drawn from among them. With --at-most a rate is "
+    "a failure rate.",
 )
 @click.option("--arms", type=int, help="How many arms, with --share or --like.")
-@click.option("--share", type=float, help="About this share of the --arms is above the bar: 0.1.")
+@click.option(
+    "--share",
+    type=float,
+    help="About this share of the --arms is above the bar: 0.1. With --at-most these miss it.",
+)
 @click.option(
     "--spread",
     type=float,
     help="How much the arms of a --share differ: the standard deviation of their means in log-odds "
     "(in logarithms for poisson and exponential rewards).  [default: 2; 1; for gaussian the sd]",
 )
-@click.option("--threshold", "--at-least", "threshold", help="The bar, one or one per mean.")
+@click.option("--at-least", help="The pass rate (or mean) should be at least this.")
+@click.option(
+    "--at-most",
+    help="The failure rate should be at most this; with other rewards than binary, the mean below "
+    "this.",
+)
+@click.option("--threshold", help="The bar, where neither side is the wanted one.")
 @click.option(
     "--precision",
     default="0",
@@ -79,11 +94,13 @@ def plan(**flags: Any) -> None:
     """Find out what budget a question takes, before a single trial is made.
 
     Say what you think of the arms: guess their means, name a file of past rates, or say about which
-    share is above the bar. Games are simulated; the answer takes seconds.
+    share is above the bar. The bar is one number, or one per mean; with --at-most and binary
+    rewards all rates are of failures, as in cutline run. Games are simulated; the answer takes
+    seconds.
 
     \b
     cutline plan --means 0.9,0.93,0.96,0.99 --threshold 0.95 --precision 0.01
-    cutline plan --arms 200 --share 0.1 --threshold 0.01 --precision 0.005 --workers 64
+    cutline plan --arms 200 --share 0.1 --at-most 0.01 --precision 0.005 --workers 64
     cutline plan --like past.csv --arms 500 --at-least 0.95 --precision 0.02 --wrong-arms 1
     cutline plan --like past.csv --at-least 0.95 --precision 0.02 --confidence 0.99 --plot plan.png
     """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
@@ -92,14 +109,16 @@ def plan(**flags: Any) -> None:
         from cutline.simulation import planning
 
         writable(flags["plot"], ".png", ".svg", ".pdf")
-        if flags["threshold"] is None:
-            raise click.UsageError("give the bar with --threshold")
-        threshold = numbers("threshold", flags["threshold"])
         precision = numbers("precision", flags["precision"])
         rewards = _rewards(flags)
+        given = bars_of(flags, rewards.kind)
+        if given is None:
+            raise click.UsageError("give the bar with one of --at-least, --at-most and --threshold")
+        bar, threshold = given
+        put = None if bar.expected is None else bar
         with _told() as tell:
             found = planning.plan(
-                _belief(flags, threshold, rewards),
+                _belief(flags, bar, threshold, rewards),
                 threshold=threshold,
                 precision=precision,
                 error=flags["error"],
@@ -113,11 +132,11 @@ def plan(**flags: Any) -> None:
                 threads=flags["threads"],
                 progress=tell,
             )
-        click.echo((as_json if flags["form"] == "json" else as_text)(found), nl=False)
+        click.echo((as_json if flags["form"] == "json" else as_text)(found, put), nl=False)
         if flags["plot"]:
             from cutline.figures.draw import draw_plan, save_figure
 
-            save_figure(draw_plan(picture(found)), flags["plot"])
+            save_figure(draw_plan(picture(found, put)), flags["plot"])
 
 
 def _rewards(flags: dict[str, Any]) -> "Rewards":
@@ -128,8 +147,20 @@ def _rewards(flags: dict[str, Any]) -> "Rewards":
     return Rewards(flags["rewards"], sd=flags["sd"])
 
 
-def _belief(flags: dict[str, Any], threshold: list[float], rewards: "Rewards") -> "Belief":
-    """What is thought of the arms, by one of the ways to say it."""
+def _belief(
+    flags: dict[str, Any], bar: Bar, threshold: list[float], rewards: "Rewards"
+) -> "Belief":
+    """What is thought of the arms, by one of the ways to say it; as means of rewards."""
+    from cutline.simulation.planning import as_passes
+
+    shown = _as_given(flags, bar, threshold, rewards)
+    return as_passes(shown) if bar.flipped else shown
+
+
+def _as_given(
+    flags: dict[str, Any], bar: Bar, threshold: list[float], rewards: "Rewards"
+) -> "Belief":
+    """The same in the measure of the bar."""
     from cutline.simulation.planning import guessed, past_rates, resembling, share_above
 
     ways = [way for way in ("means", "like", "share") if flags[way] is not None]
@@ -142,16 +173,16 @@ def _belief(flags: dict[str, Any], threshold: list[float], rewards: "Rewards") -
             raise click.UsageError("--arms goes with --share and --like: --means says how many")
         return guessed(numbers("means", flags["means"]))
     if ways == ["like"]:
-        past = past_rates(flags["like"], rewards=rewards)
+        past = past_rates(flags["like"], rewards=rewards, failures=bar.flipped)
         return resembling(past, arms=flags["arms"], seed=flags["seed"])
     if flags["arms"] is None:
         raise click.UsageError("--share needs --arms, how many there are")
     if len(threshold) != 1:
-        raise click.UsageError("--share is about one bar for all arms: give one --threshold")
+        raise click.UsageError("--share is about one bar for all arms: give one")
     return share_above(
         flags["share"],
         arms=flags["arms"],
-        threshold=threshold[0],
+        threshold=bar.value,
         rewards=rewards,
         spread=flags["spread"],
         seed=flags["seed"],

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from cutline.cli.asked import SENSES, bars_of
 from cutline.cli.shared import Command, note, numbers
+from cutline.core.bar import less_from_one
 
 if TYPE_CHECKING:
     from cutline.core.rewards import Rewards
@@ -115,9 +117,18 @@ problem_options = together(
         "the M best.",
     ),
     click.option(
+        "--at-least", help="The pass rate (or mean) should be at least this, one or one per arm."
+    ),
+    click.option(
+        "--at-most",
+        help="The failure rate should be at most this, and the --means are failure rates; with "
+        "other arms than bernoulli, the mean should be below this.",
+    ),
+    click.option(
         "--threshold",
-        help="The bar, one or one per arm.  [default: 0.5 with --experiment; for the best arm "
-        "the highest mean, for the M best midway to the next]",
+        help="The bar, one or one per arm, where neither side is the wanted one.  "
+        "[default: 0.5 with --experiment; for the best arm the highest mean, for the M best midway "
+        "to the next]",
     ),
     click.option(
         "--precision",
@@ -142,9 +153,10 @@ def bandit_of(flags: dict[str, Any], goal: "Goal") -> "Bandit":
     way = _way(flags)
     given = {
         name: numbers(name, flags[name])
-        for name in ("threshold", "precision", "level", "sd", "means")
+        for name in ("precision", "level", "sd", "means")
         if flags[name] is not None
     }
+    given |= _bar(flags, way, given)
     if way == "experiment" and not isinstance(goal, TopArms):
         given = {"threshold": [0.5], "precision": [0.1], **given}
     arms, names = _recorded(flags) if way == "data" else (_from_means(way, flags, given), None)
@@ -164,7 +176,7 @@ def bandit_of(flags: dict[str, Any], goal: "Goal") -> "Bandit":
     if "threshold" in given:
         return held_against(given["threshold"])
     if not isinstance(goal, TopArms):
-        raise click.UsageError("give the bar with --threshold")
+        raise click.UsageError("give the bar with one of --at-least, --at-most and --threshold")
     bandit = held_against([0.0])
     goal.check(bandit)
     told = bandit.for_best_arm() if goal.m == 1 else bandit.for_top(goal.m)
@@ -172,6 +184,30 @@ def bandit_of(flags: dict[str, Any], goal: "Goal") -> "Bandit":
     which = "the highest mean" if goal.m == 1 else f"midway between ranks {goal.m} and {goal.m + 1}"
     note(f"the threshold is {threshold:.6g}, {which}")
     return held_against([threshold])
+
+
+def _bar(flags: dict[str, Any], way: str, given: dict[str, list[float]]) -> dict[str, Any]:
+    """The threshold, and means of rewards where the bar and the means are about failures."""
+    source = click.get_current_context().get_parameter_source
+    flagged = [name for name in SENSES if source(name) == ParameterSource.COMMANDLINE]
+    flags = {**flags, **(dict.fromkeys(set(SENSES) - set(flagged)) if flagged else {})}
+    coins = way != "data" and flags["arms"] == "bernoulli" and flags["level"] is None
+    if way == "data" and flags["at_most"] is not None:
+        raise click.UsageError(
+            "recorded rewards are as they are, a 1 may be a pass or a failure: give --threshold in "
+            "place of --at-most"
+        )
+    found = bars_of(flags, "binary" if coins else "")
+    if found is None:
+        return {}
+    bar, thresholds = found
+    if not bar.flipped:
+        return {"threshold": thresholds}
+    if way == "experiment":
+        raise click.UsageError(
+            "an --experiment has means of its own: give --threshold, not --at-most"
+        )
+    return {"threshold": thresholds, "means": [less_from_one(mean) for mean in given["means"]]}
 
 
 def _told(flags: dict[str, Any], arms: "Arms") -> "Rewards | None":

@@ -96,6 +96,7 @@ def simulate(spec: str | None, **flags: Any) -> None:
     cutline simulate --experiment three-groups --rules apt,csar,ucbe:1 --budget 250,500
     cutline simulate --means 0.1,0.4,0.9 --threshold 0.5 --rules apt,./mine.py:MyRule
     cutline simulate --data bluebirds --threshold 0.5 --precision 0.1 --budget 2000
+    cutline simulate --means 0.001,0.02 --at-most 0.01 --precision 0.005 --budget 2000
     cutline simulate --means 1,2,3 --arms exponential --level 4 --threshold 0.2
     cutline simulate --means 0.2,0.5,0.8 --goal best-arm --rules apt,gcl,sar --budget 90
     cutline simulate --experiment three-groups --confidence 0.95 --rules auto

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cutline.core.bar import Bar
 from cutline.figures.tables import Curve, Row, rate
 from cutline.figures.text import aligned
 from cutline.simulation.planning import Need, Plan
@@ -14,14 +15,17 @@ from cutline.simulation.planning import Need, Plan
 SHOWN = {"auto": "the default rule (auto)", "round-robin": "every arm alike (round-robin)"}
 
 
-def report(plan: Plan) -> Row:
-    """Everything as plain values, for JSON."""
-    threshold, precision = _one(plan.threshold), _one(plan.precision)
+def report(plan: Plan, bar: Bar | None = None) -> Row:
+    """Everything as plain values, for JSON; the bar as it was put."""
+    bar = bar or Bar(plan.threshold[0])
+    threshold, precision = _one(_thresholds(plan, bar)), _one(plan.precision)
     return {
         "assumed": plan.belief.words,
         "arms": plan.arms,
         "sets": len(plan.belief.sets),
         "rewards": plan.rewards.to_dict(),
+        "measure": bar.measure,
+        "wanted": None if bar.expected is None else bar.sense,
         "threshold": threshold,
         "precision": precision,
         "target": {"of": plan.of, "value": plan.target},
@@ -55,15 +59,15 @@ def _need(need: Need, arms: int) -> Row:
     }
 
 
-def as_json(plan: Plan) -> str:
+def as_json(plan: Plan, bar: Bar | None = None) -> str:
     """A plan as a JSON object."""
-    return json.dumps(report(plan), indent=1, allow_nan=False) + "\n"
+    return json.dumps(report(plan, bar), indent=1, allow_nan=False) + "\n"
 
 
-def as_text(plan: Plan) -> str:
-    """A plan for people."""
+def as_text(plan: Plan, bar: Bar | None = None) -> str:
+    """A plan for people; the bar as it was put."""
     parts = [
-        _assumed(plan),
+        _assumed(plan, bar or Bar(plan.threshold[0])),
         _budgets(plan),
         "".join(line + "\n" for line in (*_ranges(plan), *_spend(plan), *_workers(plan))),
         _relaxed(plan),
@@ -79,13 +83,23 @@ def target_words(plan: Plan) -> str:
     return f"{plan.target:.3g} arm{'' if plan.target == 1 else 's'} on the wrong side on average"
 
 
-def _assumed(plan: Plan) -> str:
+def _thresholds(plan: Plan, bar: Bar) -> list[float]:
+    """The bar of every arm as it was put."""
+    return [bar.shown(tau) for tau in plan.threshold]
+
+
+def _bar_words(plan: Plan, bar: Bar) -> str:
+    span = _span(_thresholds(plan, bar))
+    return span if bar.expected is None else f"{bar.measure} {bar.sense} {span}"
+
+
+def _assumed(plan: Plan, bar: Bar) -> str:
     sets = len(plan.belief.sets)
     words = plan.belief.words.replace("; ", ";\n         ")
     drawn = f" ({sets} draws of all arms)" if sets > 1 else ""
     return (
         f"Assumed: {words}{drawn}\n"
-        f"Bar:     {_span(plan.threshold)}, precision {_span(plan.precision)}, "
+        f"Bar:     {_bar_words(plan, bar)}, precision {_span(plan.precision)}, "
         f"{plan.rewards.kind} rewards\n"
         f"Target:  {target_words(plan)}\n"
     )
@@ -217,8 +231,9 @@ class PlanPicture:
     y: tuple[float, float]
 
 
-def picture(plan: Plan) -> PlanPicture:
+def picture(plan: Plan, bar: Bar | None = None) -> PlanPicture:
     """The numbers of a picture."""
+    bar = bar or Bar(plan.threshold[0])
     needs = (plan.default, plan.uniform)
     curves = tuple(
         Curve(SHOWN[n.rule], n.horizons, n.curve, n.curve_low, n.curve_high) for n in needs
@@ -236,7 +251,7 @@ def picture(plan: Plan) -> PlanPicture:
     ends = ends or [float(curve.horizons[-1]) for curve in curves]
     return PlanPicture(
         title=plan.belief.words.split(";")[0]
-        + f"; bar {_span(plan.threshold)}, precision {_span(plan.precision)}",
+        + f"; bar {_bar_words(plan, bar)}, precision {_span(plan.precision)}",
         ylabel="error probability" if plan.of == "error" else "wrong arms on average",
         curves=curves,
         target=plan.target,

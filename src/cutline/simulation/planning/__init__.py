@@ -2,6 +2,7 @@
 
 from cutline.simulation.planning.beliefs import (
     Belief,
+    as_passes,
     guessed,
     past_rates,
     resembling,
@@ -19,6 +20,7 @@ __all__ = [
     "Relaxed",
     "Spend",
     "Workers",
+    "as_passes",
     "guessed",
     "past_rates",
     "plan",

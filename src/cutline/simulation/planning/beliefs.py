@@ -42,6 +42,17 @@ def guessed(means: Sequence[float] | Floats) -> Belief:
     return Belief(values[np.newaxis], f"{_arms(len(values))} with guessed means, {_range(values)}")
 
 
+def as_passes(failures: Belief) -> Belief:
+    """Failure rates as the pass rates that they leave, 1 less each; the words speak of failures.
+
+    >>> belief = as_passes(guessed([0.1, 0.05]))
+    >>> belief.sets, belief.words
+    (array([[0.9 , 0.95]]), '2 arms with guessed failure rates, 0.05 to 0.1')
+    """
+    sets = np.round(1.0 - failures.sets, 15)  # 1 - 0.9 is 0.1
+    return Belief(sets, failures.words.replace("means", "failure rates"))
+
+
 def share_above(
     share: float,
     *,
@@ -134,11 +145,14 @@ def quantiles(draws: int, arms: int, seed: int) -> Floats:
     return chance.permuted(chance.permuted(slices, axis=1), axis=0)
 
 
-def past_rates(path: str | Path, *, rewards: Rewards | str = "binary") -> Floats:
+def past_rates(
+    path: str | Path, *, rewards: Rewards | str = "binary", failures: bool = False
+) -> Floats:
     """The mean of every arm in a CSV file: a row for an arm with its rate, or one for every trial.
 
     The columns are ``arm,rate``, or ``arm,reward`` and perhaps ``times`` as for
-    :func:`~cutline.simulation.datasets.dataset_from_csv`.
+    :func:`~cutline.simulation.datasets.dataset_from_csv`. With ``failures`` what is given back are
+    failure rates: a rate is taken for one, and a reward of 1 for a pass.
     """
     kind = Rewards(rewards) if isinstance(rewards, str) else rewards
     try:
@@ -150,7 +164,8 @@ def past_rates(path: str | Path, *, rewards: Rewards | str = "binary") -> Floats
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
     header = [column.strip() for column in rows[0]] if rows else []
     if "reward" in header:
-        return dataset_from_csv(path, rewards=kind).arms.means
+        means = dataset_from_csv(path, rewards=kind).arms.means
+        return np.round(1.0 - means, 15) if failures else means
     if not {"arm", "rate"} <= set(header):
         raise ValueError(
             f"{path}, line 1: the columns arm and rate are wanted, or arm and reward, got "
