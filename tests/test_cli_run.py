@@ -1,13 +1,16 @@
 """cutline run: trials that are commands, kept, resumed, stopped, watched."""
 
+import contextlib
 import json
 import os
+import pty
 import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +19,13 @@ from pathlib import Path
 import pytest
 
 from cutline.campaign import Campaign, audit
+from cutline.campaign.runner.lookout import POOL, Lookout
 from cutline.cli import main
 from cutline.cli.run.arms import read_arms
 from cutline.cli.run.axis import scale, strip
 from cutline.cli.run.screen import Screen
 from cutline.cli.run.trial import Outcome, Trial, codes
-from cutline.cli.run.watch import POOL, Watch, glance
+from cutline.cli.run.watch import Watch
 from cutline.core.bar import Bar
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
@@ -500,11 +504,44 @@ def test_a_timeout_can_count(run):
     assert (ran.arms["0"]["mean"], ran.arms["60"]["mean"], ran.json["spent"]) == (1.0, 0.0, 4)
 
 
-def test_what_a_trial_leaves_behind_does_not_hold_it_up(run):
-    """A child that keeps the output open: a pipe would wait for it."""
+LEAVES = ["sh", "-c", "sleep 60 & echo $! >> children; exit 0"]
+
+
+@pytest.fixture
+def children():
+    """The processes that trials have left behind, ended in the end."""
+
+    def pids():
+        return [int(line) for line in Path("children").read_text().split()]
+
+    yield pids
+    for pid in pids():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def test_what_a_trial_leaves_behind_ends_with_it(run, children):
+    """And holds nothing up: a child that keeps the output open would hold a pipe."""
     began = time.monotonic()
-    run("--arms a --at-least 0.5 --budget 2 --store memory", ["sh", "-c", "sleep 20 & exit 0"])
+    ran = run("--arms a --at-least 0.5 --budget 2 --store memory --format json", LEAVES)
     assert time.monotonic() - began < 15
+    assert ran.arms["a"]["told"] == len(children()) == 2
+    wait_for(lambda: not any(map(alive, children())), 5)
+    run("--arms a --at-least 0.5 --budget 2 --check", LEAVES)
+    wait_for(lambda: not any(map(alive, children())), 5)
+
+
+def test_what_a_trial_leaves_on_purpose_is_kept(run, children):
+    words = "--arms a --at-least 0.5 --budget 2 --store memory --keep-children --format json"
+    assert run(words, LEAVES).arms["a"]["told"] == 2
+    assert all(map(alive, children()))
+
+
+def test_a_trial_that_is_stopped_ends_with_its_children_in_any_case(run, children):
+    script = "sleep 60 & echo $! >> children; wait"
+    words = "--arms a --at-least 0.5 --budget 1 --timeout 0.5 --timeout-counts 0 --store memory"
+    run(f"{words} --keep-children", ["sh", "-c", script])
+    wait_for(lambda: not any(map(alive, children())), 5)
 
 
 def test_a_trial_longer_than_the_lease_is_kept_by_heartbeats(run):
@@ -653,7 +690,8 @@ def _reached(store, goal, process):
 def test_a_trial_that_ctrl_c_has_ended_did_not_fail(start, tmp_path):
     """In a terminal it reaches a trial, too, in the moment before that has left the group."""
     words = "--arms a --at-least 0.5 --budget 20 --workers 1 --format json"
-    script = 'setsid sh -c "sleep 0.05; kill -INT $PPID" & kill -INT $$'  # the trial goes first
+    later = 'setsid sh -c "touch apart; sleep 0.05; kill -INT $PPID" &'  # the trial goes first
+    script = f"{later} until [ -e apart ]; do sleep 0.01; done; kill -INT $$"
     process = start(tmp_path, words, ["sh", "-c", script])
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
@@ -688,7 +726,7 @@ def _flying(store):
         return 0
 
 
-@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_stopped_it_says_where_it_stands_and_how_to_go_on(start, tmp_path, kind):
     slow = "echo $$ >> pids; sleep 300 & echo $! >> pids; wait"
     script = f"if [ $CUTLINE_PULL -ge 3 ] && [ ! -e fast ]; then {slow}; fi"
@@ -720,6 +758,83 @@ def test_stopped_it_says_where_it_stands_and_how_to_go_on(start, tmp_path, kind)
     assert audit(Campaign.open(str(store), "main")).holds
 
 
+@contextlib.contextmanager
+def in_terminal(folder, words, command):
+    """`cutline run` in the foreground of a terminal of its own; its process and the master end."""
+    argv = [sys.executable, "-m", "cutline", "run", *shlex.split(words), "--", *command]
+    pid, master = pty.fork()
+    if not pid:
+        os.chdir(folder)
+        os.execv(argv[0], argv)
+    opened = [master]
+    drain = threading.Thread(target=_drain, args=[master], daemon=True)
+    drain.start()
+
+    def close():  # as a terminal window that is shut, or an ssh that is cut
+        os.close(opened.pop())
+
+    try:
+        yield pid, close
+    finally:
+        for end in opened:
+            os.close(end)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
+def _drain(master):
+    with contextlib.suppress(OSError):
+        while os.read(master, 65536):
+            pass
+
+
+def test_a_closed_terminal_ends_trials_and_gives_them_back(tmp_path):
+    slow = "echo $$ >> pids; sleep 300 & echo $! >> pids; wait"
+    words = "--arms a,b --at-least 0.5 --budget 60 --workers 3"
+    pids = tmp_path / "pids"
+    with in_terminal(tmp_path, words, ["sh", "-c", slow]) as (pid, close):
+        wait_for(lambda: pids.exists() and len(pids.read_text().split()) == 6)
+        assert all(map(alive, pids.read_text().split()))
+        close()
+        _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 130
+    wait_for(lambda: not any(map(alive, pids.read_text().split())), 5)
+    campaign = Campaign.open(str(tmp_path / "cutline.db"), "main")
+    assert campaign.in_flight == 0
+    assert sum(arm.counts.returned for arm in campaign.verdict().arms) == 3
+    assert audit(campaign).holds
+
+
+def test_nohup_goes_on_when_the_terminal_is_gone(start, tmp_path):
+    """A SIGHUP that was ignored at the start stays ignored."""
+    words = "--arms a --at-least 0.5 --budget 3 --workers 1 --format json"
+    script = "touch began; until [ -e go ]; do sleep 0.02; done"
+
+    def ignore():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    process = start(tmp_path, words, ["sh", "-c", script], preexec_fn=ignore)
+    wait_for((tmp_path / "began").exists)
+    process.send_signal(signal.SIGHUP)
+    (tmp_path / "go").touch()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert json.loads(out)["spent"] == 3
+
+
+def test_exit_codes_are_seen_where_the_end_of_children_was_ignored(start, tmp_path):
+    """A shell that ignores SIGCHLD hands that on, and then no exit code is to be had."""
+
+    def ignore():
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+
+    words = "--arms a --at-least 0.5 --budget 3 --workers 1 --format json"
+    process = start(tmp_path, words, ["sh", "-c", "exit 1"], preexec_fn=ignore)
+    out, err = process.communicate(timeout=60)
+    assert json.loads(out)["arms"][0]["mean"] == 0, err
+
+
 def test_two_runs_share_a_campaign(start, tmp_path):
     words = "--arms a,b --at-least 0.5 --budget 40 --workers 2 --format json"
     command = ["sh", "-c", "sleep 0.02; echo $CUTLINE_ARM $CUTLINE_PULL >> seen"]
@@ -738,7 +853,7 @@ def test_a_store_that_breaks_on_the_way_is_one_sentence(run, monkeypatch):
     def broken(*_, **__):
         raise StoreError("the disk is full")
 
-    monkeypatch.setattr(Campaign, "tell", broken)
+    monkeypatch.setattr("cutline.campaign.moves.report_all", broken)
     ran = run("--arms a,b --at-least 0.5 --budget 40", ["sleep", "0.05"])
     assert ran.code == 2
     assert ran.err.splitlines()[-1] == "cutline: the disk is full"
@@ -805,11 +920,11 @@ def campaign_of(arms, rates, pulls, **more):
 def test_a_glance_sees_what_the_verdict_says(arms, confidence):
     rates = [0.5 if number % 7 == 3 else 0.97 for number in range(arms)]
     campaign = campaign_of(arms, rates, 8 * arms, confidence=confidence)
-    names = [str(number) for number in range(0, arms, 3)]
-    found = glance(campaign, names, [])
+    found = Lookout(campaign, rows=True).look(everything=True)
     verdict = campaign.verdict()
-    assert [arm.arm for arm in found.named] == names
-    for arm in (*found.named, *found.rows):
+    assert [arm.arm for arm in found.news] == [a.arm for a in verdict.arms if a.proven]
+    assert found.tried == {arm.arm for arm in verdict.arms if arm.pulls}
+    for arm in (*found.news, *found.rows):
         same = verdict[arm.arm]
         assert arm == same
         assert (arm.low, arm.high, arm.proven) == (same.low, same.high, same.proven)
@@ -831,13 +946,14 @@ def test_an_arm_is_news_once():
     for number in range(120):
         pull = campaign.ask()
         campaign.tell(pull, float(pull.arm == "good"))
-        news += [(number, arm.arm, watch.news(arm, None, 99)) for arm in watch.look([pull.arm])]
+        watch.lookout.hear(pull)
+        news += [(number, arm.arm, watch.news(arm, None, 99)) for arm in watch.look()]
     assert sorted(arm for _, arm, _ in news) == ["bad", "good"]
     line = next(line for _, arm, line in news if arm == "bad")
     assert line.startswith("bad fails the bar: pass rate 0 (0 to ")
     assert watch.counts() == "2 of 2 arms settled, 1 fails the bar"
     again = Watch(campaign, bar)
-    assert again.look(["good", "bad"]) == []
+    assert again.look(everything=True) == []
     assert again.settled == watch.settled == {"bad": True, "good": False}
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
 
@@ -379,6 +379,43 @@ def test_a_long_trial_is_kept_by_heartbeats():
     check_whole(campaign, 20)
 
 
+class InTurn(Executor):
+    """Hands back what came of a first batch at once, in an odd order; then one by one."""
+
+    def __init__(self, batch):
+        self.batch, self.waiting, self.came = batch, [], []
+
+    def submit(self, fn, call):
+        mine = Future()
+        self.waiting.append((mine, fn, call))
+        if len(self.waiting) == self.batch:
+            odd = sorted(self.waiting[:-1], key=lambda each: each[2].key[::-1])
+            for future, fn, call in (*odd, self.waiting[-1]):  # nobody listens to the last yet
+                self.came.append(call.key)
+                future.set_result(fn(call))
+            self.waiting, self.batch = [], 1
+        return mine
+
+
+def test_outcomes_are_settled_in_the_order_in_which_they_came():
+    """Rewards and failures mixed: failures after the rewards of a batch would be in a row."""
+
+    def trial(arm, pull):
+        if pull.seed % 2:
+            raise OSError
+        return 1
+
+    store, pool = MemoryStore(), InTurn(16)
+    identify(
+        trial, ["a", "b"], budget=32, workers=16, executor=pool, patience=99, store=store, **ASKED
+    )
+    settled = sorted(rows(Campaign.open(store)), key=lambda row: row.settled)
+    assert [row.id for row in settled] == pool.came
+    kinds = "".join("+" if STATES[row.state] == "told" else "-" for row in settled[:16])
+    assert "+-" in kinds
+    assert "-+" in kinds
+
+
 # Coroutines.
 
 
@@ -601,7 +638,7 @@ def test_a_dask_worker_that_is_killed_costs_nothing(trials, client, tmp_path):
 @pytest.fixture
 def eager_watch(monkeypatch):
     """Look after every tell, however quick the trials are."""
-    monkeypatch.setattr(sys.modules["cutline.campaign.lookout"], "SHARE", 0)
+    monkeypatch.setattr(sys.modules["cutline.campaign.runner.lookout"], "SHARE", 0)
 
 
 @pytest.mark.parametrize("ends", [{"budget": 400}, {"confidence": 0.9}], ids=["budget", "sure"])

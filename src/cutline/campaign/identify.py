@@ -1,16 +1,23 @@
 """Play a campaign with a function that makes one trial, many at once."""
 
+import math
 import os
+import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any
 
 from cutline.campaign.campaign import Campaign
-from cutline.campaign.drivers import Done, caller, choose_driver
-from cutline.campaign.lookout import Lookout
-from cutline.campaign.playing import Play
-from cutline.campaign.progress import Show, line_for
+from cutline.campaign.progress import Line, Progress, Show, line_for
+from cutline.campaign.pulls import Pull
+from cutline.campaign.records import CLOSED
+from cutline.campaign.runner import INTERRUPTED, Done, Driver, Lookout, Runner
+from cutline.campaign.runner.drivers.calls import caller, is_coroutine_function
+from cutline.campaign.runner.drivers.event_loop import EventLoop
+from cutline.campaign.runner.drivers.executor import Executors, places_in
+from cutline.campaign.runner.drivers.threads import Threads
+from cutline.campaign.runner.signals import interrupt_kinds
 from cutline.campaign.stores import Store
 from cutline.core.problem import PerArm, Problem
 from cutline.core.rewards import Rewards
@@ -18,6 +25,7 @@ from cutline.core.verdict import ArmVerdict, Verdict
 from cutline.rules import Rule
 
 LEASE = 60.0  # seconds, with heartbeats: how long the pulls of a killed process are waited for
+TICK = 0.2  # seconds between two looks at the progress
 
 
 def identify(
@@ -81,25 +89,138 @@ def identify(
     problem = Problem(
         arms=given, threshold=threshold, precision=precision, rewards=rewards, level=level
     )
-    make = caller(fn, given)
+    prepare = caller(fn, given)
     if timeout is not None and not timeout > 0:
         raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
     done: Done = Done()
-    driver, places = choose_driver(fn, workers, executor, done)
+    driver, places = _choose_driver(fn, workers, executor, done)
     campaign = Campaign(
         problem, rule, budget=budget, confidence=confidence, name=name, seed=seed, lost=lost,
         store=os.fspath(store) if isinstance(store, os.PathLike) else store,
         cost=cost, unit=unit, patience=patience, lease=lease,
     )  # fmt: skip
-    show = line_for(progress)
-    watch = Lookout(campaign, on_proven) if on_proven or show else None
+    follower = _Follower(campaign, on_proven, line_for(progress))
     try:
-        play = Play(campaign, driver, done, make, places, lease, timeout, watch, show)
-        play.run()
+        runner = Runner(
+            campaign, driver, done, prepare, follower,
+            places=places, lease=lease, timeout=timeout, stops=interrupt_kinds(),
+        )  # fmt: skip
+        try:
+            runner.run()
+        finally:
+            follower.end()
         verdict = campaign.verdict()
     finally:
         if isinstance(store, str | os.PathLike):
             campaign.store.release()
-    for text in play.complaints(verdict):
+    for text in _complaints(runner, verdict):
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     return verdict
+
+
+def _choose_driver(
+    fn: Callable[..., object], workers: int | None, executor: Any, done: Done
+) -> tuple[Driver, int]:
+    """What is to make the trials, and how many at once."""
+    if hasattr(executor, "get_executor"):  # a Dask client
+        executor = executor.get_executor(pure=False)
+    if executor is not None and not hasattr(executor, "submit"):
+        raise TypeError(
+            "executor must have a submit method, as those of concurrent.futures have, got "
+            f"{executor!r}"
+        )
+    if workers is None:
+        workers = 1 if executor is None else places_in(executor)
+    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
+        raise ValueError(f"workers must be a whole number, 1 or more, got {workers!r}")
+    if executor is not None:
+        return Executors(executor, done), workers
+    if is_coroutine_function(fn):
+        return EventLoop(done), workers
+    return Threads(workers, done), workers
+
+
+class _Follower:
+    """Calls ``on_proven`` and shows the progress."""
+
+    def __init__(
+        self,
+        campaign: Campaign,
+        on_proven: Callable[[ArmVerdict], object] | None,
+        show: Show | None,
+    ) -> None:
+        self._campaign, self._on_proven, self._show = campaign, on_proven, show
+        self._lookout = Lookout(campaign) if on_proven or show else None
+        self._began, self._told_before = time.monotonic(), campaign.access.head().told
+        self._show_at = 0.0
+        self._all = self._told_before > 0  # first those that were proven before
+        self._warned = False
+
+    @property
+    def due(self) -> float:
+        """See :class:`Observer`."""
+        looks = math.inf if self._lookout is None else 0.0 if self._all else self._lookout.due
+        return looks if self._show is None else min(looks, self._show_at)
+
+    def hear(self, pull: Pull, failed: str | None) -> None:
+        """See :class:`Observer`."""
+        if self._lookout is not None:
+            self._lookout.hear(pull)
+
+    def no_reward(self, pull: Pull, note: str) -> None:
+        """See :class:`Observer`."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"the function returned what is no reward, for arm {pull.arm!r}: {note}; such "
+                "pulls count as failed",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def look(self, runner: Runner, last: bool = False) -> None:
+        """See :class:`Observer`."""
+        everything = last or self._all
+        if self._lookout is not None and (everything or self._lookout.due <= time.monotonic()):
+            self._all = False
+            for arm in self._lookout.look(everything).news:
+                if arm.proven is not None and self._on_proven is not None:
+                    self._on_proven(arm)
+        if self._show is not None and (last or self._show_at <= time.monotonic()):
+            self._show(self._progress(runner, last))
+            self._show_at = time.monotonic() + TICK
+
+    def end(self) -> None:
+        """Leave the line as it is."""
+        if isinstance(self._show, Line):
+            self._show.end()
+
+    def _progress(self, runner: Runner, last: bool) -> Progress:
+        assert self._lookout is not None
+        head = self._campaign.access.head()
+        return Progress(
+            head.spent,
+            head.budget,
+            head.settings["unit"],
+            len(self._lookout.proven),
+            head.arms,
+            head.flying,
+            head.told - self._told_before,
+            runner.failed,
+            time.monotonic() - self._began,
+            runner.ended or ("done" if last else runner.state),
+        )
+
+
+def _complaints(runner: Runner, verdict: Verdict) -> Iterator[str]:
+    """What the caller should know beside the verdict."""
+    if runner.ended not in (None, INTERRUPTED, CLOSED):
+        yield (
+            f"the executor makes no more trials ({runner.ended}): this is the verdict so far; "
+            "with a store the same call, with a new executor, goes on from here"
+        )
+    broken = [name for name in verdict.unmeasured if name in runner.failures]
+    if broken:
+        some = "; ".join(f"{name} ({runner.failures[name]})" for name in broken[:3])
+        more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
+        yield f"suspended, as their pulls failed again and again: {some}{more}"

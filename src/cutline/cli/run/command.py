@@ -1,20 +1,23 @@
 """The command, and what it makes of its options."""
 
+import contextlib
+import math
 import shlex
 import shutil
 import sys
-import threading
+import time
 import traceback
 from collections.abc import Sequence
-from typing import Any
+from queue import Empty
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cutline.cli.run.arms import NamedArm, read_arms
-from cutline.cli.run.crew import Crew, stopped_by_signals
+from cutline.cli.run.crew import Crew
 from cutline.cli.run.given import bar_of, campaign_of, rewards_of, trial_of
 from cutline.cli.run.report import report
-from cutline.cli.run.trial import Running, Trial
+from cutline.cli.run.trial import Outcome, Trial
 from cutline.cli.run.watch import Watch
 from cutline.cli.shared import note, one_sentence
 from cutline.cli.stores.opening import STORE
@@ -22,6 +25,11 @@ from cutline.cli.verdicts import CLEAR, ERROR, STOPPED
 from cutline.core.bar import Bar
 from cutline.figures.text import as_json
 
+if TYPE_CHECKING:
+    from cutline.campaign import Pull
+    from cutline.campaign.runner.drivers.processes import Command, Ended
+
+INTERRUPTED = "interrupted"
 LEASE = 60.0  # seconds after which the trials of a run that was killed are given up
 
 
@@ -108,6 +116,11 @@ LEASE = 60.0  # seconds after which the trials of a run that was killed are give
     show_default=True,
     help="Seconds after which the trials of a run that was killed are made again.",
 )
+@click.option(
+    "--keep-children",
+    is_flag=True,
+    help="Leave running what a trial started and left behind, such as a build daemon.",
+)
 @click.option("--check", is_flag=True, help="Try the first arm once, and show what was understood.")
 @click.option(
     "--format",
@@ -144,7 +157,7 @@ def run(command: tuple[str, ...], **flags: Any) -> None:
       2    an error: nothing was run, or it could not go on
       3    some arm is undecided (none is on the other side, none suspended)
       4    some arm was suspended, undecided (none is on the other side)
-      130  stopped by Ctrl-C or SIGTERM; the verdict so far is printed
+      130  stopped by Ctrl-C, SIGTERM or a closed terminal (SIGHUP); the verdict so far is printed
     --threshold wants no side: then 1 does not occur. --check: 0 if there was a reward, else 2.
     """  # noqa: D301 (click wants the backspace itself before lines it should leave as they are)
     try:
@@ -180,7 +193,10 @@ def _run(command: tuple[str, ...], flags: dict[str, Any]) -> int:
     if not any("{arm" in word for word in command):
         note("the command has no {arm}: a trial knows its arm by CUTLINE_ARM alone")
     with campaign:
-        crew = Crew(campaign, arms, trial, workers=flags["workers"], lease=flags["lease"])
+        crew = Crew(
+            campaign, arms, trial, workers=flags["workers"], lease=flags["lease"],
+            keep_children=flags["keep_children"],
+        )  # fmt: skip
         place = campaign.store.shown
         crew.play(Watch(campaign, bar), f"{bar.words} · {campaign.name} in {place}")
         return report(crew, bar, flags)
@@ -202,17 +218,7 @@ def _check(arms: Sequence[NamedArm], trial: Trial, bar: Bar, flags: dict[str, An
 
     arm = arms[0]
     pull = Pull("", arm.name, 0, 1, 0.0, (*seed_key(flags["seed"]), 0))
-    argv, variables = trial.argv(arm, pull), trial.variables(arm, pull)
-    with stopped_by_signals() as stopped:
-        running = Running(trial)
-        found: list[Any] = []
-        thread = threading.Thread(target=lambda: found.append(running.run(arm, pull)))
-        thread.start()
-        while thread.is_alive():
-            thread.join(0.1)
-            if stopped.is_set():
-                running.end("stopped")
-    outcome = found[0]
+    command, outcome = _try_once(trial, arm, pull, flags["keep_children"])
     counts = "none: a failed pull" if outcome.reward is None else f"{outcome.reward:g}"
     said = {
         "arms": f"{len(arms):,}: {', '.join(arm.name for arm in arms[:5])}"
@@ -220,8 +226,8 @@ def _check(arms: Sequence[NamedArm], trial: Trial, bar: Bar, flags: dict[str, An
         "bar": bar.words,
         "arm": arm.name,
         "fields": dict(arm.fields),
-        "command": argv,
-        "variables": variables,
+        "command": list(command.argv),
+        "variables": dict(command.variables),
         "outcome": f"{outcome.how}, after {outcome.seconds:.2f} s",
         "last line": outcome.last_line,
         "reward": outcome.reward,
@@ -229,13 +235,44 @@ def _check(arms: Sequence[NamedArm], trial: Trial, bar: Bar, flags: dict[str, An
     if flags["form"] == "json":
         click.echo(as_json(said, indent=None), nl=False)
     else:
-        said["command"] = shlex.join(argv)
+        said["command"] = shlex.join(command.argv)
         said["reward"] = counts
         for name, value in said.items():
             pairs = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else [value]
             for line in filter(None, pairs):
                 click.echo(f"{name:10}{line}")
                 name = ""
-    if stopped.is_set():
+    if outcome.how == INTERRUPTED:
         return STOPPED
     return ERROR if outcome.reward is None else CLEAR
+
+
+def _try_once(
+    trial: Trial, arm: NamedArm, pull: "Pull", keep_children: bool
+) -> "tuple[Command, Outcome]":
+    """Run the command of a pull to its end, or until somebody stops it."""
+    from cutline.campaign.runner import TIMED_OUT, Done
+    from cutline.campaign.runner import Outcome as Ran
+    from cutline.campaign.runner.drivers.processes import Processes
+    from cutline.campaign.runner.signals import STOPS, stopped_by
+
+    found: list[Outcome] = []
+
+    def read(command: "Command", ended: "Ended") -> "Ran":
+        found.append(trial.result(command, ended))
+        return Ran()
+
+    done: Done = Done()
+    driver = Processes(1, done, read, keep_children)
+    command = trial.command(arm, pull)
+    until = math.inf if trial.timeout is None else time.monotonic() + trial.timeout
+    with stopped_by(STOPS, lambda: done.put((INTERRUPTED, Ran()))), contextlib.closing(driver):
+        driver.start(command)
+        while True:
+            with contextlib.suppress(Empty):
+                done.get(timeout=max(0.0, min(until - time.monotonic(), 0.2)))
+                break
+            if time.monotonic() >= until:
+                driver.stop(command.key, TIMED_OUT)
+                until = math.inf
+    return command, found[0] if found else Outcome(None, INTERRUPTED)

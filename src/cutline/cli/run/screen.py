@@ -1,7 +1,10 @@
 """What cutline run shows on the way: arms against the bar, the spend, what is in flight."""
 
+import errno
 import math
+import os
 import sys
+import termios
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -27,8 +30,8 @@ HEADER = 7  # lines around the rows
 class Flight:
     """A pull in flight, for show."""
 
-    def __init__(self, arm: str) -> None:
-        self.arm, self.since = arm, time.monotonic()
+    def __init__(self, arm: str, since: float | None = None) -> None:
+        self.arm, self.since = arm, time.monotonic() if since is None else since
 
 
 def in_flight(flights: Sequence[Flight], elsewhere: int, width: int = 72) -> str:
@@ -162,6 +165,18 @@ class Screen:
 def view_for(title: str, bar: Bar) -> "Lines | Screen":
     """The view for wherever standard error goes."""
     return Screen(title, bar) if sys.stderr.isatty() else Lines()
+
+
+def leave_lost_terminal() -> None:
+    """Write to nowhere from now on, where the terminal that was written to is gone."""
+    for stream in (1, 2):
+        try:
+            termios.tcgetattr(stream)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream)
+                os.close(nowhere)
 
 
 def _meter(done: float, width: int) -> "Text":

@@ -1,28 +1,22 @@
 """How a command is run as a trial, and what its outcome means."""
 
-import contextlib
 import hashlib
 import json
-import os
 import re
 import shlex
 import signal
-import subprocess
-import tempfile
-import threading
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from cutline.cli.run.arms import NamedArm
 
 if TYPE_CHECKING:
     from cutline.campaign import Pull
+    from cutline.campaign.runner.drivers.processes import Command, Ended
     from cutline.core.rewards import Rewards
 
-TAIL = 65_536  # bytes of a trial's output that are looked at, from the end
-NOTE = 200  # characters of it that are kept
+NOTE = 200  # characters of a trial's output that are kept
 _PLACES = re.compile(r"\{(arm|pull|seed)\}|\{arm\.([^{}]+)\}")
 # A number that stands by itself: not 0.97s, nor a part of 1,000.
 _NUMBER = re.compile(
@@ -106,6 +100,26 @@ class Trial:
             "fields of the arms": hashlib.sha256(fields.encode()).hexdigest()[:16],
         }
 
+    def command(self, arm: NamedArm, pull: "Pull") -> "Command":
+        """What to run for a pull."""
+        from cutline.campaign.runner.drivers.processes import Command
+
+        try:
+            return Command(pull.id, tuple(self.argv(arm, pull)), self.variables(arm, pull))
+        except KeyError as error:
+            raise LookupError(f"the arm has no field {error}") from None
+
+    def result(self, command: "Command", ended: "Ended") -> Outcome:
+        """What the end of a command means."""
+        line = _last_line(ended.err) or _last_line(ended.out)
+        if ended.why:
+            how = f"timed out after {self.timeout:g} s"
+            return Outcome(self.timeout_counts, how, line, ended.seconds)
+        if ended.error:
+            return Outcome(None, f"{command.argv[0]!r} could not be started: {ended.error}")
+        reward, how = self.meaning(ended.code, ended.out)
+        return Outcome(reward, how, line, ended.seconds)
+
     def meaning(self, code: int, printed: str) -> tuple[float | None, str]:
         """The reward that an exit code (negative: a signal) and output stand for; and in words."""
         how = f"exit code {code}" if code >= 0 else f"ended by {_signal_name(-code)}"
@@ -122,79 +136,6 @@ class Trial:
             return self.rewards.check(float(found[-1])), f"printed {found[-1]}"
         except ValueError as error:
             return None, str(error)
-
-
-class Running:
-    """A trial under way, which another thread may end."""
-
-    def __init__(self, trial: Trial) -> None:
-        self._trial = trial
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._why = ""
-
-    def run(self, arm: NamedArm, pull: "Pull") -> Outcome:
-        """Run the command to its end, without a shell, in a process group of its own."""
-        began = time.monotonic()
-        try:
-            argv, variables = self._trial.argv(arm, pull), self._trial.variables(arm, pull)
-        except KeyError as error:
-            return Outcome(None, f"the arm has no field {error}")
-        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            # Files and not pipes: a pipe stays open as long as anything the command left behind.
-            try:
-                process = self._start(argv, variables, out, err)
-            except (OSError, ValueError) as error:
-                reason = getattr(error, "strerror", None) or str(error)
-                return Outcome(None, f"{argv[0]!r} could not be started: {reason}")
-            code = self._wait(process)
-            seconds = time.monotonic() - began
-            printed, said = _tail(out), _tail(err)
-        line = _last_line(said) or _last_line(printed)
-        if self._why == "timeout":
-            how = f"timed out after {self._trial.timeout:g} s"
-            return Outcome(self._trial.timeout_counts, how, line, seconds)
-        if self._why:
-            return Outcome(None, self._why, "", seconds)
-        reward, how = self._trial.meaning(code, printed)
-        return Outcome(reward, how, line, seconds)
-
-    def end(self, why: str) -> None:
-        """Kill the command and all that it started."""
-        with self._lock:
-            if self._process is None:
-                self._why = self._why or why  # it is killed as soon as it has started
-            elif self._process.returncode is None:
-                self._why = self._why or why
-                _kill_group(self._process.pid)
-
-    def _start(
-        self, argv: Sequence[str], variables: Mapping[str, str], out: IO[bytes], err: IO[bytes]
-    ) -> "subprocess.Popen[bytes]":
-        with self._lock:
-            self._process = subprocess.Popen(
-                list(argv),
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                env={**os.environ, **variables},
-                start_new_session=True,
-            )
-            if self._why:
-                _kill_group(self._process.pid)
-            return self._process
-
-    def _wait(self, process: "subprocess.Popen[bytes]") -> int:
-        if self._trial.timeout is None:
-            return process.wait()
-        # A timer, since waiting with a limit looks only every 50 ms.
-        timer = threading.Timer(self._trial.timeout, self.end, ["timeout"])
-        timer.daemon = True
-        timer.start()
-        try:
-            return process.wait()
-        finally:
-            timer.cancel()
 
 
 def codes(text: str) -> frozenset[int]:
@@ -226,17 +167,6 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-def _kill_group(group: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, signal.SIGKILL)
-
-
-def _tail(file: IO[bytes]) -> str:
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - TAIL))
-    return file.read(TAIL).decode(errors="replace")
 
 
 def _last_line(text: str) -> str:
