@@ -152,12 +152,33 @@ def test_the_exit_code_is_the_reward_or_the_pull_has_failed(run, script, zero_on
         ("0.5 -inf", None),
         ("0.5 -0.5", None),  # out of range
         ("93", None),
+        # What is no plain number is not guessed at.
+        *((text, None) for text in ("7/10", "7 / 10", "7 of 10", "7 out of 10", "50%", "50 %")),
+        *(
+            (text, None)
+            for text in ("1,000", "0,9", "0.7-0.8", "0.5±0.1", "0.5 +/- 0.1", "\u22120.5")
+        ),
+        *((text, None) for text in ("0.5 or 7/10", "0.5 at 50%", "1\u00a0000", "1 000", "[0,1]")),
+        # Words, dates, times and versions are no numbers.
+        ("0.5 on 2026-11-18 at 12:30:01", 0.5),
+        ("0.5\n[2026-11-18T12:00:00Z] done 18/11/2026", 0.5),
+        ("0.5 by 1.2.3, v2, gpt-4, 0x1F, /tmp/7/10", 0.5),
+        ("\x1b[32m0.5\x1b[0m", 0.5),
+        ('{"seed": 7, "score":0.5}', 0.5),
+        ("a:1;b:0.5.", 0.5),
     ],
 )
 def test_the_last_number_printed_is_the_reward(printed, reward):
     trial = Trial(("x",), Rewards("bounded"), reads=True)
     assert trial.meaning(0, printed)[0] == reward
     assert trial.meaning(1, printed)[0] is None  # it has failed, whatever it printed
+
+
+def test_a_number_that_is_not_plain_fails_the_pull_and_says_why(run):
+    words = "--arms a --at-least 0.5 --budget 5 --reward stdout --rewards bounded --check"
+    ran = run(words, ["echo", "score: 7/10"])
+    assert ran.code == 2
+    assert "printed 7/10 last, which is no plain number" in ran.out
 
 
 def test_rewards_are_read_from_standard_output_alone(run):
@@ -248,6 +269,14 @@ def test_there_is_no_shell(run, tmp_path):
         ("a.csv", '\ufeffid,q\n"a,b","l1\nl2"\n', {"a,b": {"id": "a,b", "q": "l1\nl2"}}),
         ("a.tsv", "arm\tn\na b\t1\n", {"a b": {"arm": "a b", "n": "1"}}),
         ("a.jsonl", '"a"\n3\n\n', {"a": {}, "3": {}}),
+        ("a.json", '["a", 3,\n "c d"]', {"a": {}, "3": {}, "c d": {}}),
+        ("a.json", '[{"arm": "a", "n": 1}]', {"a": {"arm": "a", "n": "1"}}),
+        ("a.txt", '["a", "b"]', {"a": {}, "b": {}}),
+        ("a.txt", "[a]\n[b]\n", {"[a]": {}, "[b]": {}}),  # no JSON
+        ("a.txt", '{"arm": "a", "n": 1}\n', {"a": {"arm": "a", "n": "1"}}),
+        ("a.txt", "# tests\na\n  #b\n", {"a": {}}),
+        ("a.csv", "arm\n#a\n", {"#a": {"arm": "#a"}}),
+        ("a.txt", "a\u2028b\x0bc\n", {"a\u2028b\x0bc": {}}),
         (
             "a.jsonl",
             '{"q": "line\u2028sep", "arm": "a", "n": 1.5, "on": true, "no": null, "l": [1]}\n',
@@ -280,9 +309,31 @@ def test_arms_from_files(tmp_path, monkeypatch, name, text, expected):
         ("a.csv", "arm,n\n,1\n", "an arm without a name in a.csv"),
         ("a.jsonl", '"a"\n{"arm": \n', "a.jsonl, line 2: not JSON"),
         ("a.jsonl", "[1]\n", "a.jsonl, line 1: a text or an object is wanted"),
+        ("a.jsonl", "[" * 200_000 + "\n", "line 1: brackets within brackets, too deep"),
+        ("a.jsonl", '{"arm": "a", "n": 1, "n": 2}', "line 1: the field 'n' is there twice"),
+        ("a.jsonl", '{"arm": ' + "9" * 5000 + "}", "a.jsonl, line 1: Exceeds the limit"),
+        ("a.json", "[" * 200_000, "brackets within brackets, too deep"),
+        ("a.json", '{"a": 1}', "a.json: a list of texts or objects is wanted, got an object"),
+        ("a.json", '"a"\n"b"\n', "a.json, line 2: not JSON"),
+        ("a.json", "[true]", "a.json, entry 1: a text or an object is wanted, got true or false"),
+        ("a.json", "[]", "there are no arms in a.json"),
+        ("a.csv", 'arm,n\na,"1\n', "a.csv: a quote is opened and not closed"),
+        ("a.csv", '"arm,n\na,1\n', "a quote is opened and not closed"),
+        ("a.csv", "x" * 131_073 + "\na\n", "a.csv: a cell has more than 131,072 characters"),
+        ("a.csv", "arm,n,n\na,1,2\n", "a.csv, line 1: there are two columns 'n'"),
+        ("a.csv", "arm;n\na;1\n", "are not separated by the commas"),
+        ("a.yaml", "- a\n- b\n", "arms are not read from .yaml files such as a.yaml"),
+        ("a.txt", "# a\n#b\n", "there are no arms in a.txt"),
         ("a.txt", "a\0b\n", "holds a zero byte"),
         ("a.txt", b"\xff\xfe", "not a text file in UTF-8"),
         ("missing.txt", None, "there is no file missing.txt"),
+        ("missing.json", None, "there is no file missing.json"),
+        ("missing.yml", None, "there is no file missing.yml"),
+        ("tests/missing", None, "there is no file tests/missing"),
+        ("./missing", None, "there is no file ./missing"),
+        ("'~/missing'", None, "there is no file ~/missing"),
+        (".", None, "is a folder"),
+        ("'t[1,2]'", None, "'t[1' has a bracket that is closed in another"),
         ("a,,b", None, "an arm without a name in --arms"),
         ("a,b,a", None, "seen twice: a"),
     ],
@@ -294,6 +345,31 @@ def test_arms_that_cannot_be(run, name, text, says):
     assert ran.code == 2
     assert says in ran.err
     assert not Path("cutline.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "command", "says"),
+    [
+        ("--arms login", EXIT, "note: one arm, 'login': there is no file of that name\n"),
+        ("--arms c.txt", EXIT, "note: 2 lines that begin with # in c.txt skipped; CSV and JSON"),
+        ("--arms j.txt", EXIT, "note: j.txt is read as a JSON list, 2 arms\n"),
+        ("--arms h.csv", EXIT, "note: arms are named by the first column of h.csv, 'login';"),
+        ("--arms a,b", ["true", "{arm}", "{file}", "a{x.y}b", "{pull}"], "note: {file}, {x.y} in"),
+    ],
+)
+def test_what_may_have_been_meant_otherwise_is_said(run, words, command, says):
+    Path("c.txt").write_text("# one\n0\n#two\n1\n")
+    Path("j.txt").write_text('["0", "1"]')
+    Path("h.csv").write_text("login\n0\n1\n")
+    ran = run(f"{words} --at-least 0.5 --budget 4 --store memory", command)
+    assert says in ran.err
+    assert ran.code in (1, 3, 4)
+
+
+@pytest.mark.parametrize("text", ["{}", "${HOME}", "{{arm}}", "{1,2}", "{ x }", "awk {print}"])
+def test_braces_of_other_languages_are_no_places(text):
+    trial = Trial(("x", "{arm}", "{arm.f}", "{seed}", text), Rewards("binary"))
+    assert trial.unknown_places() == (["{print}"] if "print" in text else [])
 
 
 def test_arms_from_standard_input(start, tmp_path):
@@ -310,25 +386,33 @@ def test_arms_from_standard_input(start, tmp_path):
 @pytest.mark.parametrize(
     ("words", "command", "says"),
     [
-        ("--arms a --budget 5", ["true"], "one of --at-least, --at-most and --threshold"),
-        ("--arms a --at-least 1 --at-most 0.1 --budget 5", ["true"], "two ways to give one bar"),
-        ("--arms a --at-least 95 --budget 5", ["true"], "--at-least is a rate, from 0 to 1"),
-        ("--arms a --at-least 0.9", ["true"], "give a budget, a confidence to stop at, or both"),
-        ("--arms a --at-least 0.9 --budget 0", ["true"], "budget must be 1 or more"),
-        ("--arms a --at-least 0.9 --budget 5 --rule csar", ["true"], "cannot be used live"),
-        ("--arms a --at-least 0.9 --budget 5 --rewards poisson", ["true"], "need --reward stdout"),
-        ("--arms a --at-least 0.9 --budget 5 --reward stdout", ["true"], "needs --rewards"),
-        ("--arms a --at-least 0.9 --budget 5 --timeout 0", ["true"], "--timeout is a number of"),
-        ("--arms a --at-least 0.9 --budget 5 --timeout-counts 0", ["true"], "needs --timeout"),
+        ("--arms a,b --budget 5", ["true"], "one of --at-least, --at-most and --threshold"),
+        ("--arms a,b --at-least 1 --at-most 0.1 --budget 5", ["true"], "two ways to give one bar"),
+        ("--arms a,b --at-least 95 --budget 5", ["true"], "--at-least is a rate, from 0 to 1"),
+        ("--arms a,b --at-least 0.9", ["true"], "give a budget, a confidence to stop at, or both"),
+        ("--arms a,b --at-least 0.9 --budget 0", ["true"], "budget must be 1 or more"),
+        ("--arms a,b --at-least 0.9 --budget 5 --rule csar", ["true"], "cannot be used live"),
         (
-            "--arms a --at-least 0.9 --budget 5 --timeout 1 --timeout-counts 2",
+            "--arms a,b --at-least 0.9 --budget 5 --rewards poisson",
+            ["true"],
+            "need --reward stdout",
+        ),
+        ("--arms a,b --at-least 0.9 --budget 5 --reward stdout", ["true"], "needs --rewards"),
+        ("--arms a,b --at-least 0.9 --budget 5 --timeout 0", ["true"], "--timeout is a number of"),
+        ("--arms a,b --at-least 0.9 --budget 5 --timeout-counts 0", ["true"], "needs --timeout"),
+        (
+            "--arms a,b --at-least 0.9 --budget 5 --timeout 1 --timeout-counts 2",
             ["true"],
             "a binary reward is 0 or 1",
         ),
-        ("--arms a --at-least 0.9 --budget 5", ["./no-such"], "there is no command './no-such'"),
-        ("--arms a --at-least 0.9 --budget 5", ["true", "{arm.x}"], "asks for {arm.x}"),
-        ("--arms a --at-least 0.9 --budget 5 --store no/where.db", ["true"], "there is no folder"),
-        ("--arms a --at-least 0.9 --budget 5 --lease 0", ["true"], "a lease is a number"),
+        ("--arms a,b --at-least 0.9 --budget 5", ["./no-such"], "there is no command './no-such'"),
+        ("--arms a,b --at-least 0.9 --budget 5", ["true", "{arm.x}"], "asks for {arm.x}"),
+        (
+            "--arms a,b --at-least 0.9 --budget 5 --store no/where.db",
+            ["true"],
+            "there is no folder",
+        ),
+        ("--arms a,b --at-least 0.9 --budget 5 --lease 0", ["true"], "a lease is a number"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(run, words, command, says):

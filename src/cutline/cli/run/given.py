@@ -59,7 +59,14 @@ def trial_of(command: tuple[str, ...], flags: dict[str, Any], rewards: "Rewards"
     zero_on = codes(flags["zero_on"])
     if zero_on:
         rewards.check(0.0)
-    return Trial(command, rewards, zero_on, timeout, counts, flags["reward"] == "stdout")
+    trial = Trial(command, rewards, zero_on, timeout, counts, flags["reward"] == "stdout")
+    unknown = trial.unknown_places()
+    if unknown:
+        note(
+            f"{', '.join(unknown[:5])} in the command is left as it is: what is filled in are "
+            "{arm}, {arm.FIELD}, {pull} and {seed}"
+        )
+    return trial
 
 
 def campaign_of(

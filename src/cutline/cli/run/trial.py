@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from cutline.cli.run.arms import NamedArm
+from cutline.cli.run.reading import last_number
 
 if TYPE_CHECKING:
     from cutline.campaign import Pull
@@ -17,14 +18,8 @@ if TYPE_CHECKING:
     from cutline.core.rewards import Rewards
 
 NOTE = 200  # characters of a trial's output that are kept
+_LIKE_PLACES = re.compile(r"(?<![{$])\{[A-Za-z_][\w.-]*\}(?!\})")
 _PLACES = re.compile(r"\{(arm|pull|seed)\}|\{arm\.([^{}]+)\}")
-# A number that stands by itself: not 0.97s, nor a part of 1,000.
-_NUMBER = re.compile(
-    r"(?<![\w.])(?!(?<=\d,)\d{3}\b)"
-    r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf(?:inity)?)"
-    r"(?!\.?\w)(?!,\d{3}\b)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,11 @@ class Trial:
                     f"the command asks for {{arm.{missing[0]}}}, and the fields of arm "
                     f"{arm.name!r} are {known}"
                 )
+
+    def unknown_places(self) -> list[str]:
+        """What looks like a place to fill in and is none."""
+        found = [name for word in self.words for name in _LIKE_PLACES.findall(word)]
+        return [name for name in dict.fromkeys(found) if not _PLACES.fullmatch(name)]
 
     def argv(self, arm: NamedArm, pull: "Pull") -> list[str]:
         """The command with its places filled in; what is filled in is never split."""
@@ -129,11 +129,11 @@ class Trial:
             return {0: 1.0, 1: 0.0}.get(code), how
         if code != 0:
             return None, how
-        found = _NUMBER.findall(printed)
-        if not found:
-            return None, "no number was printed"
+        number, how = last_number(printed)
+        if number is None:
+            return None, how
         try:
-            return self.rewards.check(float(found[-1])), f"printed {found[-1]}"
+            return self.rewards.check(number), how
         except ValueError as error:
             return None, str(error)
 
