@@ -719,3 +719,38 @@ def test_a_network_file_system_is_refused(run, monkeypatch, tmp_path):
     ran = run("show")
     assert ran.code == 2
     assert "lies on a network file system (nfs4)" in ran.err
+
+
+# What is not what it looks like
+
+
+@pytest.mark.parametrize("command", ["list", "show", "export", "audit", "delete --yes --name x"])
+def test_names_that_only_sqlite_knows_are_refused(run, command, tmp_path):
+    for name in (":memory:", "file:x.db?mode=memory"):
+        ran = run(f"{command} --store '{name}'")
+        assert (ran.code, ran.out) == (2, "")
+        assert 'give "memory" (or None in Python)' in ran.err
+    assert "memory keeps nothing" in run(f"{command} --store memory").err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_store_in_memory_goes_by_its_name_in_python(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="SQLite's own names"):
+        Campaign(coins(), budget=9, store=":memory:")
+    assert Campaign(coins(), budget=9, store="memory").store.where == "memory"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_export_is_what_its_name_says(run):
+    play()
+    ran = run("export --out p.xlsx")
+    assert ran.code == 2
+    assert "use --out FILE.csv, which spreadsheets open" in ran.err
+    assert "says no format that can be written" in run("export --out p.dat").err
+    assert "are two formats: give one" in run("export --out p.csv --format jsonl").err
+    assert "cutline.db is the store itself" in run("export --out cutline.db --format csv").err
+    assert run("export --out p.dat --format csv").code == 0
+    assert run("export --out pulls").code == 0
+    assert Path("pulls").read_text() == Path("p.dat").read_text() == run("export").out
+    assert run("audit").code == 0

@@ -17,18 +17,24 @@ _CONNINFO = re.compile(
 
 
 def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
-    """The store at a path or an address; None is this process's memory; a store is itself.
+    """The store at a path or an address; None or "memory" is memory; a store is itself.
 
     >>> open_store(None).where
     'memory'
     """
-    if where is None:
+    if where is None or where == "memory":
         return MemoryStore()
     if isinstance(where, str | os.PathLike):
         text = os.fspath(where)
         if text.startswith(("postgresql://", "postgres://")):
             store: Store = import_module("cutline.campaign.stores.postgres").PostgresStore(text)
             return store
+        if text.startswith(("file:", ":")) or not text:
+            raise ValueError(
+                "a store is the path of a file, postgresql://..., or memory; SQLite's own names "
+                'such as :memory: are not taken: give "memory" (or None in Python) for one that '
+                "keeps nothing"
+            )
         if "://" in text:
             shown = without_password(text)
             raise ValueError(f"a store is a file or postgresql://..., got {shown!r}")

@@ -8,14 +8,13 @@ import click
 from cutline.cli.asked import SENSES, check_value, put_as
 from cutline.cli.run.trial import Trial, codes
 from cutline.cli.shared import note, numbers
+from cutline.cli.stores.opening import MEMORY
 from cutline.core.bar import Bar
 
 if TYPE_CHECKING:
     from cutline.campaign import Campaign
     from cutline.core.problem import Problem
     from cutline.core.rewards import Rewards
-
-MEMORY = "memory"
 
 
 def rewards_of(flags: dict[str, Any]) -> "Rewards":

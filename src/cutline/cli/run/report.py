@@ -8,8 +8,8 @@ import click
 
 from cutline.cli.printing import shorten
 from cutline.cli.run.crew import Crew
-from cutline.cli.run.given import MEMORY
 from cutline.cli.shared import note
+from cutline.cli.stores.opening import MEMORY
 from cutline.cli.verdicts import FAILING, STOPPED, UNDECIDED, ending, exit_code, headline, report_of
 from cutline.core.bar import Bar
 from cutline.figures.text import as_json

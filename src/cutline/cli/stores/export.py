@@ -17,6 +17,7 @@ from cutline.cli.stores.opening import by_name, in_store, stored_campaign
 
 Take = Callable[[list[dict[str, Any]]], None]
 
+SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
 
@@ -54,8 +55,9 @@ def export(where: str, name: str | None, what: str, form: str | None, out: str |
     with stored_campaign(where, name) as campaign:
         from cutline.campaign import looking
 
-        chosen = form or FORMATS.get(Path(out or "").suffix.lower(), "csv")
+        chosen = _format(form, out)
         writable(out)
+        _refuse_the_store(out, where)
         if chosen == "parquet":
             _see_that_there_is_pyarrow()
             if out is None:
@@ -67,6 +69,37 @@ def export(where: str, name: str | None, what: str, form: str | None, out: str |
             each(campaign, w)
 
 
+def _format(form: str | None, out: str | None) -> str:
+    """What to write; the ending of a file must not say something else."""
+    ending = Path(out or "").suffix.lower()
+    said = FORMATS.get(ending)
+    if ending in SPREADSHEETS:
+        raise click.UsageError(
+            f"{out} would be a spreadsheet, which is not written: use --out FILE.csv, which "
+            "spreadsheets open, or .jsonl, or .parquet"
+        )
+    if form is None and ending and said is None and not _is_special(out):
+        raise click.UsageError(
+            f"the ending of {out} says no format that can be written: use .csv, .jsonl or "
+            ".parquet, or say --format"
+        )
+    if None not in (form, said) and form != said:
+        raise click.UsageError(f"--format {form} and the ending of {out} are two formats: give one")
+    return form or said or "csv"
+
+
+def _is_special(out: str | None) -> bool:
+    """Whether it is there and no plain file: a pipe, a device."""
+    return out is not None and Path(out).exists() and not Path(out).is_file()
+
+
+def _refuse_the_store(out: str | None, where: str) -> None:
+    """Keep a store from being written over."""
+    with contextlib.suppress(OSError):
+        if out is not None and "://" not in where and os.path.samefile(out, where):
+            raise click.UsageError(f"{out} is the store itself: name another file to write to")
+
+
 @contextlib.contextmanager
 def _whole(out: str | None, *, binary: bool) -> Iterator[IO[Any]]:
     """The file to write to, which gets its name once it is whole; or the output."""
@@ -74,7 +107,7 @@ def _whole(out: str | None, *, binary: bool) -> Iterator[IO[Any]]:
         yield sys.stdout
         return
     path = Path(out)
-    special = path.exists() and not path.is_file()  # a pipe, a device
+    special = _is_special(out)
     part = path if special else path.with_name(f".{path.name}.{os.getpid()}.part")
     how: dict[str, Any] = {} if binary else {"encoding": "utf-8", "newline": ""}
     try:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cutline.campaign import Campaign, Store
 
 STORE = "cutline.db"
+MEMORY = "memory"  # a store that keeps nothing
 
 in_store = click.option(
     "--store",
@@ -39,6 +40,11 @@ def existing_store(where: str) -> Iterator["Store"]:
 
     with one_sentence():
         store = open_store(where)
+        if where == MEMORY:
+            raise click.UsageError(
+                "memory keeps nothing once a command has ended: name a file or postgresql://... "
+                "with --store (a file of that name is ./memory)"
+            )
         if "://" not in where:
             _see_that_there_is(Path(where))
         try:
