@@ -385,9 +385,9 @@ def test_a_campaign_by_a_rule_that_is_gone_says_so(run, tmp_path):
     from cutline import parse_rule
 
     play(rule=parse_rule("./mine.py:Mine"), budget=20)
-    assert run("show").code == 0
+    assert run("show --rule ./mine.py:Mine").code == 0
     Path("mine.py").unlink()
-    ran = run("show")
+    ran = run("show --rule ./mine.py:Mine")
     assert ran.code == 2
     assert "mine.py" in ran.err
     assert run("list").code == 0
