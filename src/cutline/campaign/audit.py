@@ -1,64 +1,44 @@
 """Replay a stored campaign from its first event and see that everything follows."""
 
 import math
-from collections.abc import Iterator
+import struct
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any
 
-from cutline.campaign import moves
-from cutline.campaign.access import Access
 from cutline.campaign.agreement import digest_of
 from cutline.campaign.campaign import Campaign
-from cutline.campaign.errors import CampaignError
-from cutline.campaign.making import numbers_of, start_of
-from cutline.campaign.records import (
-    ASKED,
-    ATTACHED,
-    ATTACHED_UNWEIGHED,
-    CLOSED,
-    FAILED,
-    LOST,
-    PAUSED,
-    RETURNED,
-    RUNNING,
-    STATES,
-    TOLD,
-    Arm,
-    Event,
-    Head,
-    PullRow,
-)
-from cutline.campaign.stores import MemoryStore, Transaction
-from cutline.campaign.terms import Terms, problem_of
-from cutline.core.bar import Bar
+from cutline.campaign.moves import weigh
+from cutline.campaign.records import ASKED, STATES, Arm, Head, PullRow
+from cutline.campaign.replay import LateTells, Replay, happenings
+from cutline.campaign.stores import Transaction
+from cutline.campaign.terms import Terms
 from cutline.rules.base import Rule
 
-Happening = tuple[int, str, PullRow | Event]
-
 # What was damaged may name what is not there.
-DAMAGED = (AssertionError, LookupError, TypeError, ValueError, ArithmeticError)
+DAMAGED = (
+    AssertionError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError,
+    struct.error,
+)  # fmt: skip
+MOST = 20  # faults that are named
 # The counters that a replay must end with.
-_KINDS = {TOLD: "tell", FAILED: "fail", LOST: "lose", RETURNED: "give back"}
-_HEAD = (
-    "budget",
-    "spent",
-    "reserved",
-    "state",
-    "arms",
-    "unsettled",
-    "flying",
-    "told",
-    "pulls",
-    "failed",
-)
+_HEAD = ("budget", "spent", "reserved", "state", "arms", "unsettled", "flying", "told", "failed",
+         "pulls", "events")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What a replay found: how much was replayed, and each thing that does not follow."""
+    """What was found: how much was replayed, and each thing that does not follow.
+
+    ``unchecked`` is how many rows have no checksum, having been written by a cutline that made
+    none: what a replay cannot see (a token, a note) may have changed in them.
+    """
 
     events: int
     pulls: int
     faults: tuple[str, ...]
+    unchecked: int = 0
 
     @property
     def holds(self) -> bool:
@@ -67,199 +47,111 @@ class Audit:
 
 
 def audit(campaign: Campaign) -> Audit:
-    """Play a campaign's events again, in memory, and compare every choice and every number."""
+    """Play a campaign's events again, in memory, and compare every choice and every number.
+
+    What no replay can see is held against the checksums that are kept beside every row. They are
+    there against accident, not against forgery. Memory does not grow with the history.
+    """
     rule = campaign.access.rule
-    return campaign.access.do("look", lambda t, terms: _audit(rule, t, terms))
+    return campaign.access.look(lambda t: _audit(rule, t, campaign.access.terms))
 
 
-def _audit(rule: Rule, t: Transaction, terms: Terms) -> Audit:
-    arms, pulls, events = t.all_arms(), list(t.since(0)), t.events()
+def _audit(rule: Rule, t: Transaction, terms_of: Callable[[dict[str, Any]], Terms]) -> Audit:
     faults: list[str] = []
-    numbered: list[Happening] = []
+    counts = _Counts()
+    events = unchecked = 0
     try:
-        faults += _rows_disagree(t.head, arms, pulls)
+        changed, unchecked = t.misfits()
+        faults += changed
+        terms = terms_of(t.head.settings)
+        t.place = terms.place
+        arms = t.all_arms()
         if digest_of(arms[: t.head.settings["first_arms"]]) != t.head.settings["digest"]:
             faults.append("the arms are not those that the campaign began with")
-        put = t.head.settings.get("asked")
-        if put is not None and Bar.from_dict(put, 0.0, 0.0).threshold != arms[0].threshold:
-            faults.append("the bar as it was put is not the threshold of the arms")
-        numbered += sorted(_happenings(pulls, events), key=lambda each: each[0])
-        wanted = range(1, t.head.events + 1)
-        if [number for number, _, _ in numbered] != list(wanted):
+        late = LateTells(t.events())
+        replay = Replay(rule, t.head, arms, late)
+        in_order = True
+        for number, kind, what in happenings(t, late):
+            events += 1
+            if number != events and in_order:
+                in_order = False
+                faults.append("events are missing or numbered twice")
+            if isinstance(what, PullRow) and kind in ("ask", "attach"):
+                faults += counts.take(what)
+            fault = replay.play(kind, what)
+            if fault:
+                faults.append(f"event {number}: {fault}")
+            if len(faults) >= MOST:
+                return Audit(events, counts.pulls, tuple(faults[:MOST]), unchecked)
+        if in_order and events != t.head.events:
             faults.append("events are missing or numbered twice")
-        faults += _play_again(_Replay(rule, t.head, arms, pulls), numbered, t, terms)
+        faults += islice(counts.disagree(t.head, arms), MOST)
+        weigh(t, terms)
+        faults += islice(_compare(t.head, arms, *replay.end()), MOST)
     except DAMAGED as error:
         faults.append(f"the replay broke off: {type(error).__name__} {error}".rstrip())
-    return Audit(len(numbered), len(pulls), tuple(faults[:20]))
+    return Audit(events, counts.pulls, tuple(faults[:MOST]), unchecked)
 
 
-def _play_again(
-    replay: "_Replay", numbered: list[Happening], t: Transaction, terms: Terms
-) -> list[str]:
-    """All events in their order, and the state they end in."""
-    faults: list[str] = []
-    for number, kind, what in numbered:
-        fault = replay.play(kind, what)
-        if fault:
-            faults.append(f"event {number}: {fault}")
-            if len(faults) >= 20:
-                return faults
-    return faults + replay.compare(t, terms)
-
-
-def _rows_disagree(head: Head, arms: list[Arm], pulls: list[PullRow]) -> Iterator[str]:
+class _Counts:
     """Counters against the pulls they count."""
-    spent = sum(pull.cost for pull in pulls if pull.reward is not None)
-    if spent != head.spent:
-        yield f"the pulls that count cost {spent}, and {head.spent} is what was spent"
-    if head.budget is not None and head.spent + head.reserved > head.budget:
-        yield f"{head.spent} spent and {head.reserved} reserved of {head.budget}"
-    by_arm: dict[int, list[PullRow]] = {arm.number: [] for arm in arms}
-    for pull in pulls:
-        if pull.arm in by_arm:
-            by_arm[pull.arm].append(pull)
-        else:
-            yield f"pull {pull.seq} is of an arm that is not there"
-    for arm in arms:
-        own = by_arm[arm.number]
-        states = [pull.state for pull in own]
-        count = dict(zip(STATES, map(states.count, range(len(STATES))), strict=True))
-        if [pull.nth for pull in own] != list(range(len(own))):
-            yield f"arm {arm.name!r}: its pulls are not numbered one by one"
-        for name, number in (
-            ("places", len(own)),
-            ("flying", count["asked"]),
-            ("told", count["told"]),
-            ("failed", count["failed"]),
-            ("lost", count["lost"]),
-            ("late", count["late"]),
-            ("returned", count["returned"]),
-            ("pulls", sum(pull.reward is not None for pull in own)),
-        ):
-            if getattr(arm, name) != number:
-                yield f"arm {arm.name!r}: {name} is {getattr(arm, name)}, its pulls say {number}"
+
+    def __init__(self) -> None:
+        self.pulls = self._spent = 0
+        self._of_arm: dict[int, list[int]] = {}  # how many in each state, then how many count
+
+    def take(self, pull: PullRow) -> Iterator[str]:
+        """One more pull; what is wrong with it by itself."""
+        own = self._of_arm.setdefault(pull.arm, [0] * (len(STATES) + 1))
+        if pull.seq != self.pulls:
+            yield f"pull {pull.seq} stands where pull {self.pulls} should"
+        if pull.nth != sum(own[:-1]):
+            yield f"pull {pull.seq}: the pulls of its arm are not numbered one by one"
+        if (pull.state == ASKED) != (pull.expires is not None):
+            yield f"pull {pull.seq} is {STATES[pull.state]}, and its lease says otherwise"
+        self.pulls += 1
+        own[pull.state] += 1
+        if pull.reward is not None:
+            self._spent += pull.cost
+            own[-1] += 1
+
+    def disagree(self, head: Head, arms: Sequence[Arm]) -> Iterator[str]:
+        """Where counters say something else."""
+        if self._spent != head.spent:
+            yield f"the pulls that count cost {self._spent}, and {head.spent} is what was spent"
+        if head.budget is not None and head.spent + head.reserved > head.budget:
+            yield f"{head.spent} spent and {head.reserved} reserved of {head.budget}"
+        for arm in arms:
+            own = self._of_arm.pop(arm.number, [0] * (len(STATES) + 1))
+            count = dict(zip(STATES, own, strict=False))
+            for name, number in (
+                ("places", sum(own[:-1])),
+                ("flying", count["asked"]),
+                ("told", count["told"]),
+                ("failed", count["failed"]),
+                ("lost", count["lost"]),
+                ("late", count["late"]),
+                ("returned", count["returned"]),
+                ("pulls", own[-1]),
+            ):
+                if getattr(arm, name) != number:
+                    was = getattr(arm, name)
+                    yield f"arm {arm.name!r}: {name} is {was}, its pulls say {number}"
+        if self._of_arm:
+            yield "there are pulls of arms that are not there"
 
 
-def _happenings(pulls: list[PullRow], events: list[Event]) -> Iterator[Happening]:
-    """All that happened, each with its number."""
-    first = {event.data["pull"]: event.data["was"] for event in events if "was" in event.data}
-    for pull in pulls:
-        if pull.state in (ATTACHED, ATTACHED_UNWEIGHED):
-            yield pull.asked, "attach", pull
-            continue
-        yield pull.asked, "ask", pull
-        if pull.state != ASKED:
-            assert pull.settled is not None
-            yield pull.settled, _KINDS[first.get(pull.seq, pull.state)], pull
-    for event in events:
-        yield event.number, event.kind, event
-
-
-class _Replay:
-    """The same campaign in memory, as it was before its first event."""
-
-    def __init__(self, rule: Rule, head: Head, arms: list[Arm], pulls: list[PullRow]) -> None:
-        self._stored, self._rows = arms, pulls
-        self._own: dict[int, PullRow] = {}  # the replayed pulls, by number
-        began = Head(0, head.name, head.created, dict(head.settings), head.settings["budget"])
-        began.arms = began.unsettled = head.settings["first_arms"]
-        self._access = Access(MemoryStore(clock=lambda: 0.0), head.name, rule)
-        terms = self._access.terms(head.settings)
-        first = _blank(arms[: began.arms], terms)
-        problem = problem_of(first, terms.rewards)
-        began.settings["numbers"] = numbers_of(terms.rule, problem, began.budget)
-        for arm in first:
-            arm.priority = self._access.terms(began.settings).place(arm, 0)
-        self._access.store.create(began, first)
-
-    def play(self, kind: str, what: PullRow | Event) -> str | None:
-        """One event; what does not follow, if anything does not."""
-
-        def move(t: Transaction, terms: Terms) -> str | None:
-            if isinstance(what, Event):
-                return self._other(t, terms, kind, what)
-            return self._pull(t, terms, kind, what)
-
-        try:
-            return self._access.do(kind, move)
-        except (CampaignError, ValueError) as error:
-            return f"{kind} is refused in the replay: {error}"
-
-    def _pull(self, t: Transaction, terms: Terms, kind: str, pull: PullRow) -> str | None:
-        if kind == "ask":
-            given, why, _ = moves.ask(t, terms, 1, 1e9)
-            if not given:
-                return f"arm {self._stored[pull.arm].name!r} was asked, and nothing is ({why})"
-            own, arm = given[0]
-            self._own[pull.seq] = own
-            if arm.number != pull.arm or own.seq != pull.seq or own.nth != pull.nth:
-                wanted = self._stored[pull.arm].name
-                return f"pull {pull.seq} is of arm {wanted!r}, and the rule asks {arm.name!r}"
-            return None
-        if kind == "attach":
-            arm = t.arm(pull.arm)
-            moves.attach(t, terms, arm, [pull.reward], weighs=pull.state == ATTACHED)
-            return None
-        if kind == "lose":
-            moves.drop(t, terms, self._own[pull.seq], LOST)
-            return None
-        if kind == "give back":
-            moves.hand_back(t, terms, self._own[pull.seq], None)
-            return None
-        value = None if kind == "fail" else pull.reward
-        cost = None if kind == "fail" else pull.cost
-        moves.report(t, terms, self._own[pull.seq].id, value, cost, None)
-        return None
-
-    def _other(self, t: Transaction, terms: Terms, kind: str, event: Event) -> str | None:
-        data = event.data
-        if kind in ("told late", "kept late"):
-            pull = self._rows[data["pull"]]
-            value = pull.late if kind == "kept late" else pull.reward
-            said = moves.report(t, terms, self._own[pull.seq].id, value, pull.cost, None)
-            wanted = moves.TOO_LATE if kind == "kept late" else moves.COUNTED
-            return None if said == wanted else f"a late tell is {said} in the replay"
-        if kind == "add":
-            moves.add(t, terms, *_blank([self._stored[data["arm"]]], terms))
-            self._access.renumber(t)
-        elif kind == "retire":
-            moves.retire(t, t.arm(data["arm"]))
-        elif kind == "resume arm":
-            moves.resume_arm(t, t.arm(data["arm"]))
-        elif kind == "extend":
-            moves.extend(t, data["budget"])
-            self._access.renumber(t)
-        elif kind in (RUNNING, PAUSED, CLOSED):
-            moves.set_state(t, kind)
-        else:
-            return f"an event of an unknown kind, {kind!r}"
-        return None
-
-    def compare(self, stored: Transaction, terms: Terms) -> list[str]:
-        """The state at the end against the stored one."""
-        moves.weigh(stored, terms)
-
-        def look(t: Transaction, own: Terms) -> list[str]:
-            moves.weigh(t, own)
-            faults = [
-                f"{name} is {getattr(stored.head, name)!r}, and the replay has "
-                f"{getattr(t.head, name)!r}"
-                for name in _HEAD
-                if getattr(stored.head, name) != getattr(t.head, name)
-            ]
-            step = t.head.told + t.head.flying
-            for mine, theirs in zip(t.all_arms(), self._stored, strict=True):
-                mine.priority = own.place(mine, step)
-                for field in fields(Arm):
-                    was, now = getattr(theirs, field.name), getattr(mine, field.name)
-                    if not _alike(was, now):
-                        faults.append(
-                            f"arm {theirs.name!r}: {field.name} is {was!r}, and the replay has "
-                            f"{now!r}"
-                        )
-            return faults
-
-        return self._access.do("look", look)[:20]
+def _compare(head: Head, arms: Sequence[Arm], own: Head, mine: Sequence[Arm]) -> Iterator[str]:
+    """The stored state against the one that the replay ends in."""
+    for name in _HEAD:
+        was, now = getattr(head, name), getattr(own, name)
+        if was != now:
+            yield f"{name} is {was!r}, and the replay has {now!r}"
+    for theirs, arm in zip(arms, mine, strict=True):
+        for field in fields(Arm):
+            was, now = getattr(theirs, field.name), getattr(arm, field.name)
+            if not _alike(was, now):
+                yield f"arm {theirs.name!r}: {field.name} is {was!r}, and the replay has {now!r}"
 
 
 def _alike(was: object, now: object) -> bool:
@@ -269,12 +161,3 @@ def _alike(was: object, now: object) -> bool:
     if isinstance(was, float) and isinstance(now, float):
         return math.isclose(was, now, rel_tol=1e-9)
     return was == now
-
-
-def _blank(arms: list[Arm], terms: Terms) -> list[Arm]:
-    """Arms as they were before anything happened to them."""
-    kept = start_of(terms.rule, problem_of(arms, terms.rewards))
-    return [
-        Arm(a.number, a.name, a.threshold, a.precision, a.level, a.sd, a.cost, a.tie, kept=numbers)
-        for a, numbers in zip(arms, kept, strict=True)
-    ]

@@ -157,8 +157,8 @@ def check_text(what: str, text: object, longest: int) -> str:
         )
     if "\0" in text or _HALF.search(text):
         raise ValueError(
-            f"{what} has a character that no store can keep (a zero byte, or half of one written "
-            f"as two): {text!r:.100}"
+            f"{what} has a character that a store cannot keep, a zero byte or half of a pair: "
+            f"{text!r:.100}"
         )
     return text
 

@@ -83,8 +83,11 @@ class Transaction(Protocol):
     def record(self, event: Event) -> None:
         """Something else happened."""
 
-    def events(self) -> list[Event]:
+    def events(self) -> Iterable[Event]:
         """What else happened, in order."""
+
+    def misfits(self) -> tuple[list[str], int]:
+        """The rows that are not as they were written, some of them; how many nobody can tell of."""
 
 
 class Store(Protocol):

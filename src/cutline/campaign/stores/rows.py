@@ -10,6 +10,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from cutline.campaign.errors import StoreError
 from cutline.campaign.records import Arm, Event, Head, PullRow
 
 HEAD = tuple(f.name for f in fields(Head))
@@ -22,6 +23,13 @@ _counters = attrgetter(*_COUNTERS[1:])
 _FIXED_ARM = ("number", "name", "threshold", "precision", "level", "sd", "cost", "tie")
 _MOVING_ARM = tuple(name for name in ARM if name not in _FIXED_ARM)
 _MOVING_PULL = ("cost", "state", "reward", "late", "settled", "expires", "note")
+
+
+# What the settings of any campaign hold, by whichever version they were written.
+SETTINGS = {
+    "rewards", "levels", "uneven", "bar", "rule", "numbers", "budget", "confidence", "lost", "seed",
+    "unit", "first_arms", "declared", "lease", "patience", "digest", "about",
+}  # fmt: skip
 
 
 def _list(names: Iterable[str]) -> str:
@@ -55,6 +63,11 @@ UPDATE_PULL = (
     f"UPDATE pull SET {_setters(_MOVING_PULL)}, checksum = ? WHERE campaign = ? AND seq = ?"
 )
 INSERT_EVENT = "INSERT INTO event (campaign, number, kind, data, checksum) VALUES (?, ?, ?, ?, ?)"
+HEAD_TO_CHECK = "SELECT settings, checksum FROM campaign WHERE id = ?"
+_SOME = "WHERE campaign = ? AND {0} > ? ORDER BY {0} LIMIT ?"
+ARMS_TO_CHECK = f"SELECT {_list(ARM)}, name_digest, checksum FROM arm {_SOME.format('number')}"
+PULLS_TO_CHECK = f"SELECT {_list(PULL)}, checksum FROM pull {_SOME.format('seq')}"
+EVENTS_TO_CHECK = f"SELECT number, kind, data, checksum FROM event {_SOME.format('number')}"
 NAMED_ARM = f"{SELECT_ARM} AND name_digest = ?"
 ONE_ARM, ONE_PULL = f"{SELECT_ARM} AND number = ?", f"{SELECT_PULL} AND seq = ?"
 LINE = f"{SELECT_ARM} AND priority IS NOT NULL{{}} ORDER BY priority, tie LIMIT ?"
@@ -126,18 +139,18 @@ def event_row(event: Event, campaign: int) -> tuple[Any, ...]:
 # Checksums, by which an audit notices what no replay can: they are kept beside what they are of,
 # against accident and not against forgery.
 
-_OF_PULL = struct.Struct("<7q3dq")
+_OF_PULL = struct.Struct("<7q2dq")
 _OF_ARM = struct.Struct("<2q5d")
 
 
 def pull_checksum(pull: PullRow) -> int:
-    """The checksum of all that is kept of a pull."""
-    reward, late, expires, settled = pull.reward, pull.late, pull.expires, pull.settled
+    """The checksum of what is kept of a pull, save its lease, which goes with the clock."""
+    reward, late, settled = pull.reward, pull.late, pull.settled
     found = zlib.crc32(
         _OF_PULL.pack(
             pull.seq, pull.token, pull.arm, pull.nth, pull.cost, pull.asked, pull.state,
             math.nan if reward is None else reward, math.nan if late is None else late,
-            math.nan if expires is None else expires, -1 if settled is None else settled,
+            -1 if settled is None else settled,
         )
     )  # fmt: skip
     return found if pull.note is None else zlib.crc32(f"note {pull.note}".encode(), found)
@@ -160,6 +173,17 @@ def name_digest(name: str) -> bytes:
     return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
+def _settings(text: str, name: str) -> dict[str, Any]:
+    """Settings out of their text."""
+    try:
+        read = json.loads(text)
+        if isinstance(read, dict) and read.keys() >= SETTINGS:
+            return read
+    except (ValueError, RecursionError):
+        pass
+    raise StoreError(f"the settings of campaign {name!r} are damaged: nobody can tell what it was")
+
+
 class Settings:
     """Settings as text and as values; each text is read once."""
 
@@ -172,7 +196,7 @@ class Settings:
         values = list(row)
         text = values[3]
         if text not in self._read:
-            self._read[text] = json.loads(text)
+            self._read[text] = _settings(text, values[1])
             self._text[id(self._read[text])] = text
         values[3] = self._read[text]
         return Head(*values)

@@ -12,6 +12,7 @@ from cutline.campaign.errors import UnknownCampaign
 from cutline.campaign.records import ASKED, Arm, Event, Head, PullRow
 from cutline.campaign.stores import base
 from cutline.campaign.stores.base import Place, chunks
+from cutline.campaign.stores.checking import misfits
 from cutline.campaign.stores.connection import Connection, all_or_nothing
 from cutline.campaign.stores.rows import (
     INSERT_ARM,
@@ -294,12 +295,16 @@ class SQLTransaction:
     def record(self, event: Event) -> None:
         self._events.append(event)
 
-    def events(self) -> list[Event]:
-        sql = "SELECT number, kind, data FROM event WHERE campaign = ? ORDER BY number"
-        return [
-            Event(number, kind, json.loads(data))
-            for number, kind, data in self._db.rows(sql, [self.head.id])
-        ]
+    def events(self) -> Iterator[Event]:
+        sql = "SELECT number, kind, data FROM event WHERE campaign = ? AND number > ?"
+        after = -1
+        while rows := self._db.rows(f"{sql} ORDER BY number LIMIT 1000", [self.head.id, after]):
+            for number, kind, data in rows:
+                yield Event(number, kind, json.loads(data))
+            after = rows[-1][0]
+
+    def misfits(self) -> tuple[list[str], int]:
+        return misfits(self._db, self.head)
 
 
 _INHERITED: list[Connection] = []

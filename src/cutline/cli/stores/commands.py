@@ -80,7 +80,9 @@ def audit(where: str, name: str | None, rule: str | None) -> None:
     """Replay a stored campaign and see that everything in it follows.
 
     Every ask is made again and must choose the same arm; every count, tally, piece of evidence and
-    place in line must come out the same. Exit code 0 if the campaign holds, 1 if it does not.
+    place in line must come out the same, and every row must be as it was written, by its checksum
+    (which is there against accident, not against forgery). Exit code 0 if the campaign holds, 1 if
+    it does not.
 
     \b
     cutline audit --store evals.db --name nightly
@@ -95,6 +97,11 @@ def audit(where: str, name: str | None, rule: str | None) -> None:
             f"campaign {campaign.name!r} in {campaign.store.shown}: "
             f"{found.events:,} events replayed, {found.pulls:,} pulls"
         )
+        if found.unchecked:
+            click.echo(
+                f"{found.unchecked:,} rows are from before checksums were kept: a note, a token or "
+                "a late value that was changed in one of them goes unnoticed"
+            )
         for fault in found.faults:
             click.echo(f"fault: {fault}")
         click.echo("it holds" if found.holds else f"it does not hold: {FAULTS}")

@@ -1,23 +1,24 @@
-"""Make tests/campaign/data/store-v1.db: a store file of the first version, kept for ever.
+"""Make tests/campaign/data/store-vN.db: a store file of today's version N, kept for ever.
 
-    python tests/campaign/make_store.py
+    python tools/make_store.py
 
 It holds a campaign to which everything has happened. It is made once for each version of the
 tables and never again: that a later cutline can open it is the point.
 """
 
 from pathlib import Path
+from typing import Any
 
 from cutline import Problem
 from cutline.campaign import Campaign, audit
 from cutline.campaign.stores.schema import VERSION
 from cutline.campaign.stores.sqlite import SQLiteStore
 
-FILE = Path(__file__).parent / "data" / f"store-v{VERSION}.db"
+FILE = Path(__file__).parents[1] / "tests" / "campaign" / "data" / f"store-v{VERSION}.db"
 LEASE = 100.0
 
 
-def everything_happens(campaign, clock):
+def everything_happens(campaign: Any, clock: list[float]) -> None:
     """All that can happen to a pull and to an arm."""
     for n in range(30):
         pull = campaign.ask()
@@ -56,18 +57,24 @@ def everything_happens(campaign, clock):
     campaign.ask()
 
 
-def main():
-    FILE.parent.mkdir(exist_ok=True)
-    FILE.unlink(missing_ok=True)
+def make(path: Path) -> None:
+    """Such a store at this path."""
     clock = [1_700_000_000.0]
     names = ["good", "bad", "even", "retired", "suspended"]
     problem = Problem(arms=names, threshold=0.5, precision=0.1, rewards="binary")
-    store = SQLiteStore(FILE, lambda: clock[0])
+    store = SQLiteStore(path, lambda: clock[0])
     campaign = Campaign(problem, store=store, budget=60, declared=6, lease=LEASE)
     everything_happens(campaign, clock)
     print(audit(campaign), campaign.in_flight, campaign.verdict().unmeasured)
     store.compact()
     store.release()
+
+
+def main() -> None:
+    FILE.parent.mkdir(exist_ok=True)
+    if FILE.exists():
+        raise SystemExit(f"{FILE} is there already, and is never made again")
+    make(FILE)
     print(FILE.name, FILE.stat().st_size, "bytes")
 
 
