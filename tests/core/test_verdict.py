@@ -1,7 +1,6 @@
 """What a verdict promises: by hand, by definition, and in games made to break it."""
 
 import math
-from collections import namedtuple
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,11 +21,12 @@ from cutline.core.evidence import (
     arm_columns,
     default_evidence,
 )
+from cutline.core.evidence.base import Weights
 from cutline.core.evidence.beta import log_beta_mixture, log_beta_prior
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 from cutline.core.tally import Tallies, Tally
-from cutline.core.verdict import COLUMNS, LISTED, ArmVerdict, Verdict, judge, verdict_of
+from cutline.core.verdict import COLUMNS, LISTED, judge, verdict_of
 
 
 def coins(arms, threshold=0.5, precision=0.1, **more):
@@ -43,28 +43,18 @@ def above(ones, zeros, edge):
 def with_p_values(p_values, confidence=0.95):
     """A verdict on arms that are all above, and whose evidence has reached 1 / p."""
     problem = coins(len(p_values))
-    ledgers = []
-    for arm, p in enumerate(p_values):
-        ledger = Ledger(BetaMixture(), arm_columns(BetaMixture(), problem, arm))
-        ledger.top_above = -math.log(p)
-        ledgers.append(ledger)
+    proofs = [(10.0, 9.0, 9.0, -math.log(p), 0.0) for p in p_values]
     tallies = Tallies.of([Tally(10, 9.0, 9.0) for _ in p_values])
-    return verdict_of(problem, tallies, [True] * len(p_values), ledgers, confidence)
-
-
-Now = namedtuple("Now", ["log_above", "log_below"])
+    return verdict_of(problem, tallies, [True] * len(p_values), BetaMixture(), proofs, confidence)
 
 
 def with_e_values(log_above, log_below):
     """A verdict on arms whose evidence is this now; nothing else of it is meant to be looked at."""
-    problem = coins(len(log_above))
-    arms = [
-        ArmVerdict(
-            name, "above", None, 1.0, Tally(1, 0.5), Now(float(up), float(down)), 3.0, (problem, 0)
-        )
-        for name, up, down in zip(problem.arms, log_above, log_below, strict=True)
-    ]
-    return Verdict(problem, 0.95, tuple(arms), BetaMixture(), len(arms))
+    verdict = with_p_values([1.0] * len(log_above))
+    now = zip(log_above, log_below, strict=True)
+    weights = [Weights(0.0, 1.0, float(up), float(down)) for up, down in now]
+    verdict.rows.__dict__["all_weights"] = weights
+    return verdict
 
 
 # --- the whole set -------------------------------------------------------------------------------

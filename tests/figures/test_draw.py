@@ -383,8 +383,8 @@ def coins(statuses=(), **settings):
         **{"threshold": 0.5, "precision": 0.1, "rewards": "binary", **settings},
     )
     verdict = cutline.judge(problem, COINS)
-    arms = [replace(arm, status=dict(statuses).get(arm.arm, "open")) for arm in verdict.arms]
-    return replace(verdict, arms=tuple(arms))
+    kept = [dict(statuses).get(arm, "open") for arm in problem.arms]
+    return replace(verdict, rows=replace(verdict.rows, statuses=kept))
 
 
 def names(ax):

@@ -1,7 +1,7 @@
 """The terms of a campaign: how a reward counts, where an arm stands in line, what is proven."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -10,6 +10,7 @@ from cutline.campaign.records import OPEN, Arm
 from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
+from cutline.core.rows import NumberCache
 from cutline.core.stopping import bar_of
 from cutline.rules.base import (
     LATE,
@@ -44,6 +45,10 @@ class Terms:
     seed: int
     _columns: dict[tuple[float, float, float | None], dict[str, float]] = field(
         default_factory=dict, repr=False
+    )
+    cache: NumberCache = field(default_factory=NumberCache, repr=False, compare=False)
+    _asked: list[tuple[list[object], Problem]] = field(
+        default_factory=list, repr=False, compare=False
     )
 
     @classmethod
@@ -229,6 +234,20 @@ class Terms:
         )
 
     # What is proven.
+
+    def question(self, arms: Sequence[Arm], *, levels: bool) -> Problem:
+        """The problem that some arms make up; that of the same arms as last time is the same."""
+        numbers: list[object] = [arm.name for arm in arms]
+        numbers += [arm.threshold for arm in arms]
+        numbers += [arm.precision for arm in arms]
+        numbers += [arm.level for arm in arms]
+        numbers += [arm.sd for arm in arms]
+        for known, problem in self._asked:
+            if known == numbers:
+                return problem
+        problem = problem_of(list(arms), self.rewards, self.measured if levels else None)
+        self._asked[:] = [(numbers, problem), *self._asked[:1]]
+        return problem
 
     @cached_property
     def evidence(self) -> Evidence | None:

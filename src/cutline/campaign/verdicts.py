@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from cutline.campaign.records import Arm, Head
-from cutline.campaign.terms import Terms, problem_of
-from cutline.core.tally import Tallies, Tally
-from cutline.core.verdict import Counts, Verdict, verdict_of
+from cutline.campaign.terms import Terms
+from cutline.core.tally import Tallies
+from cutline.core.verdict import Verdict, verdict_of
 
 CONFIDENCE = 0.95  # at which a campaign is judged that does not stop at one
 
@@ -26,15 +28,40 @@ def verdict_on(
             "so the chance of a false proof is not bounded by the confidence"
         )
     return verdict_of(
-        problem_of(list(arms), terms.rewards, terms.measured if head.settings["levels"] else None),
-        Tallies.of([Tally(a.pulls, a.total, a.squares, terms.origin(a)) for a in arms]),
+        terms.question(arms, levels=head.settings["levels"]),
+        Tallies(
+            np.array([arm.pulls for arm in arms], dtype=np.int64),
+            np.array([arm.total for arm in arms]),
+            np.array([arm.squares for arm in arms]),
+            np.array([terms.origin(arm) for arm in arms]),
+        ),
         [terms.side(arm) for arm in arms],
-        [terms.ledger(arm) for arm in arms],
+        terms.evidence,
+        [arm.proof for arm in arms],
         level,
         declared=max(terms.declared, head.arms),
         statuses=[arm.status for arm in arms],
-        counts=[
-            Counts(a.asked, a.told, a.failed, a.lost, a.late, a.returned, a.attached) for a in arms
-        ],
+        counts=_counts(arms),
         broken=broken,
+        cache=terms.cache,
     )
+
+
+def _counts(arms: Sequence[Arm]) -> dict[str, list[int]]:
+    """What became of the trials of every arm, as columns; see :class:`Counts`."""
+    told, failed, lost = (
+        [getattr(arm, name) for arm in arms] for name in ("told", "failed", "lost")
+    )
+    late, returned = [arm.late for arm in arms], [arm.returned for arm in arms]
+    settled = np.array([told, failed, lost, late, returned], dtype=np.int64).sum(axis=0)
+    asked = settled + np.array([arm.flying for arm in arms], dtype=np.int64)
+    attached = np.array([arm.places for arm in arms], dtype=np.int64) - asked
+    return {
+        "asked": asked.tolist(),
+        "told": told,
+        "failed": failed,
+        "lost": lost,
+        "late": late,
+        "returned": returned,
+        "attached": attached.tolist(),
+    }

@@ -2,109 +2,28 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from cutline.core.estimate import arm_wrong_chance, wrong_chance
+import numpy as np
+
+from cutline.core.estimate import wrong_chance
 from cutline.core.evidence import Evidence, Ledger, default_evidence, parse_evidence
 from cutline.core.problem import Problem
-from cutline.core.tally import Floats, Tallies, Tally
+from cutline.core.rows import ArmVerdict, Counts, NumberCache, Proof, Rows
+from cutline.core.tally import Floats, Tallies
 from cutline.core.theory.checks import check_confidence
+
+__all__ = ["COLUMNS", "ArmVerdict", "Counts", "Verdict", "judge", "verdict_of"]
 
 NO_PROMISE = "no guarantee: heavy-tailed rewards prove nothing without a bound on their variance"
 LISTED = 20  # arms that a summary shows one by one
 
 
-@dataclass(frozen=True)
-class Counts:
-    """What became of the pulls of an arm in a live campaign."""
-
-    asked: int = 0
-    told: int = 0
-    failed: int = 0
-    lost: int = 0
-    late: int = 0
-    returned: int = 0
-    attached: int = 0
-
-
-@dataclass(frozen=True)
-class ArmVerdict:
-    """What is known of one arm.
-
-    ``side`` is the paper's answer, "above" if its mean is at least the threshold, else "below";
-    None for an arm never seen. ``low`` and ``high`` hold the mean for all arms at once and at all
-    times, with the verdict's confidence. ``log_above`` and ``log_below`` are the logarithms of the
-    e-values now, ``p_value`` is 1 / the largest so far of the one that speaks for ``side``, 1 for
-    an arm never seen. ``proven`` is None, "above" the lower edge of the band, "below" the upper
-    one, or "within precision" (both); it stays when the mean moves on, so that an arm inside the
-    band may be proven above and have a mean below the threshold. ``wrong_chance`` is a model's
-    estimate of the chance that the arm counts and is on the wrong side. ``status`` is "open",
-    "suspended" or "retired", and ``counts`` says what became of its pulls, in a live campaign.
-    """
-
-    arm: str
-    side: str | None
-    proven: str | None
-    p_value: float
-    tally: Tally = field(repr=False)
-    ledger: Ledger | None = field(repr=False, compare=False)
-    log_level: float = field(repr=False)
-    place: tuple[Problem, int] = field(repr=False, compare=False)
-    status: str = "open"
-    counts: Counts | None = None
-
-    @property
-    def pulls(self) -> int:
-        """How many rewards count."""
-        return self.tally.pulls
-
-    @property
-    def mean(self) -> float:
-        """Their mean; not a number for an arm never seen."""
-        return self.tally.mean if self.tally.pulls else math.nan
-
-    # The rest takes a while with many arms, so it is worked out when it is asked for.
-
-    @cached_property
-    def _interval(self) -> tuple[float, float]:
-        if self.ledger is None:
-            return -math.inf, math.inf
-        low, high = self.ledger.interval(self.log_level)
-        return low + self.tally.origin, high + self.tally.origin
-
-    @property
-    def low(self) -> float:
-        """The lower end of the interval."""
-        return self._interval[0]
-
-    @property
-    def high(self) -> float:
-        """The upper end of the interval."""
-        return self._interval[1]
-
-    @cached_property
-    def log_above(self) -> float:
-        """The log e-value for "above" as of now."""
-        return 0.0 if self.ledger is None else self.ledger.log_above
-
-    @cached_property
-    def log_below(self) -> float:
-        """The log e-value for "below" as of now."""
-        return 0.0 if self.ledger is None else self.ledger.log_below
-
-    @cached_property
-    def wrong_chance(self) -> float:
-        """A model's estimate of the chance that it counts and is on the wrong side."""
-        problem, arm = self.place
-        side = None if self.side is None else self.side == "above"
-        return arm_wrong_chance(problem, arm, self.tally, side)
-
-
 COLUMNS = (
-    "arm", "pulls", "mean", "side", "proven", "low", "high", "p_value", "log_above", "log_below",
-    "wrong_chance", "status",
+    "arm", "pulls", "mean", "side", "proven", "more_than", "less_than", "low", "high", "p_value",
+    "log_above", "log_below", "wrong_chance", "status",
 )  # fmt: skip
 """What a verdict says of every arm, as :meth:`Verdict.columns` names it."""
 
@@ -129,7 +48,8 @@ class Verdict:
 
     problem: Problem
     confidence: float
-    arms: tuple[ArmVerdict, ...]
+    rows: Rows = field(repr=False)
+    """What is known of the arms, as columns."""
     evidence: Evidence | None
     """What was weighed; None where nothing can be promised."""
     declared: int
@@ -138,6 +58,11 @@ class Verdict:
     """What has ended the promises of a live campaign, in words, if anything has; the numbers are
     then what they would be without."""
 
+    @cached_property
+    def arms(self) -> tuple[ArmVerdict, ...]:
+        """What is known of every arm, in the order of the problem."""
+        return tuple(ArmVerdict(self.rows, arm) for arm in range(len(self.rows)))
+
     def __getitem__(self, arm: str) -> ArmVerdict:
         if arm not in self._places:
             raise KeyError(f"there is no arm {arm!r} in the problem")
@@ -145,7 +70,22 @@ class Verdict:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        return {arm.arm: place for place, arm in enumerate(self.arms)}
+        return {name: place for place, name in enumerate(self.problem.arms)}
+
+    def _where(self, values: Sequence[object], wanted: object) -> tuple[str, ...]:
+        """The arms still part of the question that have this value."""
+        names, statuses = self.problem.arms, self.rows.statuses
+        return tuple(
+            names[i]
+            for i, value in enumerate(values)
+            if value == wanted and (statuses is None or statuses[i] != "retired")
+        )
+
+    def _of_standing(self, values: Sequence[float]) -> Sequence[float]:
+        statuses = self.rows.statuses
+        if statuses is None or "retired" not in statuses:
+            return values
+        return [v for v, status in zip(values, statuses, strict=True) if status != "retired"]
 
     @property
     def _standing(self) -> tuple[ArmVerdict, ...]:
@@ -155,7 +95,7 @@ class Verdict:
     @cached_property
     def error_estimate(self) -> float:
         """A model's chance that any arm is on the wrong side: an estimate, not a guarantee."""
-        return wrong_chance([arm.wrong_chance for arm in self._standing])
+        return wrong_chance(self._of_standing(self.rows.wrong_chances))
 
     def __repr__(self) -> str:
         return f"Verdict({_headline(self)})"
@@ -179,28 +119,25 @@ class Verdict:
             "rewards come in the order asked for, none left out because of its value"
         )
 
-    def _on(self, side: str | None) -> tuple[str, ...]:
-        return tuple(arm.arm for arm in self._standing if arm.side == side)
-
     @property
     def above(self) -> tuple[str, ...]:
         """The arms whose mean is at least their threshold."""
-        return self._on("above")
+        return self._where(self.rows.sides, True)
 
     @property
     def below(self) -> tuple[str, ...]:
         """The arms whose mean is below their threshold."""
-        return self._on("below")
+        return self._where(self.rows.sides, False)
 
     @property
     def unseen(self) -> tuple[str, ...]:
         """The arms of which nothing is known."""
-        return self._on(None)
+        return self._where(self.rows.sides, None)
 
     @property
     def undecided(self) -> tuple[str, ...]:
         """The arms of which nothing is proven at this confidence."""
-        return tuple(arm.arm for arm in self._standing if arm.proven is None)
+        return self._where(self.rows.proven, None)
 
     @property
     def unmeasured(self) -> tuple[str, ...]:
@@ -221,7 +158,7 @@ class Verdict:
         wrong side is at most the level. One hopeless arm keeps it at 1, so look at ``proven`` too:
         the chance that any arm is ever proven on the wrong side is at most 1 - confidence.
         """
-        largest = max((arm.p_value for arm in self._standing), default=0.0)
+        largest = max(self._of_standing(self.rows.p_values), default=0.0)
         return min(1.0, self.declared * largest)
 
     def discoveries(self, rate: float) -> dict[str, str]:
@@ -266,11 +203,7 @@ class Verdict:
 
     def columns(self) -> dict[str, list[Any]]:
         """One list a column and one row an arm, as data frames take it."""
-        table = {name: [getattr(arm, name) for arm in self.arms] for name in COLUMNS}
-        if self.arms and self.arms[0].counts is not None:
-            for count in fields(Counts):
-                table[count.name] = [getattr(arm.counts, count.name) for arm in self.arms]
-        return table
+        return self.rows.table()
 
 
 def judge(
@@ -307,71 +240,78 @@ def judge(
                 "not tell: leave the evidence out for that made for the kind of reward"
             )
         columns = kind.columns(problem)
-    ledgers, tallies = [], []
+    proofs: list[Proof | None] = []
+    tallies: list[tuple[int, float, float]] = []
     for arm, (name, origin) in enumerate(zip(problem.arms, problem.origins.tolist(), strict=True)):
-        own = {column: float(values[arm]) for column, values in columns.items()}
-        ledger = None if kind is None else Ledger(kind, own)
-        tally = Tally(origin=origin)
-        for place, value in enumerate(rewards.get(name, ()), 1):
-            try:
-                reward = problem.reward(value, arm)
-            except ValueError as error:
-                raise ValueError(f"reward {place} of arm {name!r}: {error}") from None
-            tally = tally.add(reward)
-            if ledger is not None:
-                ledger.feed(reward - origin)
-        ledgers.append(ledger)
-        tallies.append(tally)
-    whole = Tallies.of(tallies)
-    return verdict_of(problem, whole, problem.decide(whole), ledgers, confidence)
+        values = _rewards(problem, arm, rewards.get(name, ())) - origin
+        proof: Proof | None = None
+        if kind is not None and len(values):
+            own = {column: float(numbers[arm]) for column, numbers in columns.items()}
+            ledger = Ledger(kind, own)
+            kind.feed_many([ledger], values, [len(values)])
+            proof = ledger.numbers
+        total = squares = 0.0
+        for value in values.tolist():  # in their order, as everywhere
+            total += value
+            squares += value * value
+        proofs.append(proof)
+        tallies.append((len(values), total, squares))
+    pulls, totals, squared = zip(*tallies, strict=True)
+    whole = Tallies(
+        np.array(pulls, dtype=np.int64), np.array(totals), np.array(squared), problem.origins
+    )
+    return verdict_of(problem, whole, problem.decide(whole), kind, proofs, confidence)
+
+
+def _rewards(problem: Problem, arm: int, given: Sequence[float]) -> Floats:
+    """The rewards of an arm as they count; a ValueError says which cannot be one, and why."""
+    if problem.rewards is problem.measured and problem.rewards.kind == "binary":
+        values = np.asarray(given)
+        if values.dtype.kind in "biuf" and ((values == 0) | (values == 1)).all():
+            return values.astype(np.float64).reshape(-1)
+    found = []
+    for place, value in enumerate(given, 1):
+        try:
+            found.append(problem.reward(value, arm))
+        except ValueError as error:
+            name = problem.arms[arm]
+            raise ValueError(f"reward {place} of arm {name!r}: {error}") from None
+    return np.array(found, dtype=np.float64)
 
 
 def verdict_of(
     problem: Problem,
     tallies: Tallies,
     sides: Sequence[bool | None],
-    ledgers: Sequence[Ledger | None],
+    evidence: Evidence | None,
+    proofs: Sequence[Proof | None],
     confidence: float,
     *,
     declared: int = 0,
-    statuses: Sequence[str] | None = None,
-    counts: Sequence[Counts] | None = None,
+    statuses: list[str] | None = None,
+    counts: Mapping[str, list[int]] | None = None,
     broken: str | None = None,
+    cache: NumberCache | None = None,
 ) -> Verdict:
-    """Put an answer and its evidence together; ledgers are None where nothing can be promised."""
+    """Put an answer and its evidence together; the evidence is None where nothing is promised.
+
+    ``proofs`` are the numbers of the arms' ledgers, None where nothing was weighed; ``counts`` the
+    columns of :class:`Counts`.
+    """
     check_confidence(confidence)
     K = max(declared, len(problem.arms))
-    bar = math.log(K / (1.0 - confidence))
-    arms = []
-    for arm, (name, side, ledger) in enumerate(zip(problem.arms, sides, ledgers, strict=True)):
-        above = below = 0.0
-        if ledger is not None:
-            above, below = ledger.top_above, ledger.top_below
-        spoken = 0.0 if side is None else (above if side else below)
-        arms.append(
-            ArmVerdict(
-                name,
-                None if side is None else ("above" if side else "below"),
-                _PROVEN[above >= bar, below >= bar],
-                math.exp(-spoken),
-                tallies[arm],
-                ledger,
-                bar + math.log(2.0),  # both ends at once take half the level each
-                (problem, arm),
-                "open" if statuses is None else statuses[arm],
-                None if counts is None else counts[arm],
-            )
-        )
-    kind = None if ledgers[0] is None else ledgers[0].evidence
-    return Verdict(problem, confidence, tuple(arms), kind, K, broken)
-
-
-_PROVEN = {
-    (False, False): None,
-    (True, False): "above",
-    (False, True): "below",
-    (True, True): "within precision",
-}
+    rows = Rows(
+        problem,
+        evidence,
+        tallies,
+        list(sides),
+        list(proofs),
+        math.log(K / (1.0 - confidence)),
+        statuses,
+        counts,
+        cache or NumberCache(),
+    )
+    return Verdict(problem, confidence, rows, evidence, K, broken)
 
 
 def _headline(verdict: Verdict) -> str:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,15 @@ from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 
 TALLY = ("pulls", "total", "squares")
+
+
+class Weights(NamedTuple):
+    """What evidence says of an arm as it is now: an interval, and the two log e-values."""
+
+    low: float
+    high: float
+    log_above: float
+    log_below: float
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,26 @@ class Evidence:
         from its origin. Infinite where nothing is known.
         """
         raise NotImplementedError
+
+    def weights(self, states: Sequence[Mapping[str, float]], log_level: float) -> list[Weights]:
+        """The interval and both log e-values of every state: one by one, unless there is a way."""
+        found = []
+        for state in states:
+            above = float(_call(self.log_above, state))
+            below = float(_call(self.log_below, state))
+            found.append(Weights(*self.interval(state, log_level), above, below))
+        return found
+
+    def feed_many(
+        self, ledgers: Sequence["Ledger"], rewards: Floats, counts: Sequence[int]
+    ) -> None:
+        """Feed every ledger as many of the rewards as counted for it, in their order."""
+        start = 0
+        values = rewards.tolist()
+        for ledger, count in zip(ledgers, counts, strict=True):
+            for reward in values[start : start + count]:
+                ledger.feed(reward)
+            start += count
 
 
 def constant(problem: Problem, value: float) -> Floats:
