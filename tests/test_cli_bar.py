@@ -119,10 +119,10 @@ def test_show_speaks_of_failures_after_at_most(run):
     said = row_of(ran.out, "flaky")
     out = run("show").out
     heads = re.split(r"\s{2,}", out.split("\n\n")[1].splitlines()[0])
-    assert heads[:7] == ["arm", "so far", "verdict", "failures", "interval", "bar", "pulls"]
+    assert heads[:7] == ["arm", "so far", "verdict", "failures", "known", "bar", "pulls"]
     shown = dict(zip(heads, row_of(out, "flaky"), strict=False))
     assert (shown["so far"], shown["verdict"], shown["bar"]) == ("fails", said[1], "0.07 ± 0.02")
-    assert (shown["failures"], shown["interval"]) == (said[2], said[3])
+    assert (shown["failures"], shown["known"]) == (said[2], said[3])
     assert 0.08 < float(shown["failures"]) < 0.12
     assert "(failure rate at most 0.07 ± 0.02)" in out
     assert "0.93" not in out

@@ -26,6 +26,7 @@ from cutline.campaign import Campaign
 from cutline.campaign.looking import each_arm, each_pull
 from cutline.campaign.stores import schema, sqlite
 from cutline.cli import main
+from cutline.core.bar import Bar
 
 COMMAND = str(Path(sys.executable).with_name("cutline"))
 
@@ -209,9 +210,9 @@ def test_show_is_the_verdict_sorted_by_how_far_arms_are_above_the_bar(run):
         assert row["side"] == arm.side
         assert row["proven"] == (arm.proven or "undecided")
         assert row["mean"] == f"{arm.mean:.4g}"
-        assert row["interval"] == f"{arm.low:.4g} to {arm.high:.4g}"
+        assert row["known"] == Bar(0.5).known(arm)
         assert (row["bar"], row["pulls"]) == ("0.5 ± 0.1", str(arm.pulls))
-    assert set(rows[0]) == {"arm", "side", "proven", "mean", "interval", "bar", "pulls"}
+    assert set(rows[0]) == {"arm", "side", "proven", "mean", "known", "bar", "pulls"}
     assert f"at most {verdict.error_bound:.3g} (error bound)" in ran.out
     assert f"about {verdict.error_estimate:.3g} (a model's estimate, no guarantee)" in ran.out
     assert ran.out.endswith(f"assumes: {verdict.assumes}\n")

@@ -1,6 +1,8 @@
 """What a verdict promises: by hand, by definition, and in games made to break it."""
 
+import copy
 import math
+import pickle
 from types import SimpleNamespace
 
 import numpy as np
@@ -581,3 +583,100 @@ def test_a_notebook_shows_the_table_and_a_prompt_one_line():
     assert shown == [str(verdict)]
     assert repr(verdict) == "Verdict(1 of 2 arms settled at confidence 0.95, 1 undecided)"
     assert str(verdict).startswith("1 of 2 arms settled at confidence 0.95, 1 undecided\n")
+
+
+# --- what was proven stands beside it ------------------------------------------------------------
+
+
+def test_beside_a_proven_side_stands_the_edge_that_was_passed():
+    """One failure proves that a bar of 1 % is missed; the interval alone would not say so."""
+    problem = coins("ab", threshold=0.01, precision=0.005)
+    arm = judge(problem, {"a": [1, 0, 0]})["a"]
+    assert arm.proven == "above"
+    assert (arm.more_than, arm.less_than) == (0.005, None)
+    assert arm.low < 0.005  # another statement: both ends at once
+    shown = str(judge(problem, {"a": [1, 0, 0]})).splitlines()
+    assert shown[2].split() == ["a", "above", "above", "0.3333", "more", "than", "0.005", "3"]
+    assert " to " not in shown[2]
+    assert "0 to 1 " in shown[3]
+    assert shown[-2] == "an interval (a to b) is another statement: both ends at once, as sure"
+
+
+def test_a_bound_beyond_the_edge_is_shown_where_there_is_one():
+    arm = judge(coins(1), {"0": [1] * 100})["0"]
+    assert arm.more_than == arm.low > 0.9
+    both = judge(coins(1, precision=0.2), {"0": [0, 1] * 400})["0"]
+    assert both.proven == "within precision"
+    assert 0.3 < both.more_than == both.low < 0.5 < both.high == both.less_than < 0.7
+    undecided = judge(coins(1), {"0": [0, 1]})["0"]
+    assert (undecided.more_than, undecided.less_than) == (None, None)
+    nothing = judge(Problem(arms=1, threshold=0.5, rewards="heavy"), [[1.0, 2.0]])["0"]
+    assert (nothing.more_than, nothing.less_than) == (None, None)
+
+
+@given(
+    rewards=st.lists(st.integers(0, 1), max_size=60),
+    threshold=st.sampled_from([0.01, 0.3, 0.5, 0.9, 0.99]),
+    precision=st.sampled_from([0.0, 0.005, 0.1]),
+    confidence=st.sampled_from([0.5, 0.9, 0.99]),
+)
+def test_bounds_never_say_less_than_what_is_proven(rewards, threshold, precision, confidence):
+    problem = coins(2, threshold, min(precision, threshold, 1 - threshold))
+    verdict = judge(problem, [rewards, []], confidence=confidence)
+    arm = verdict.arms[0]
+    table = verdict.columns()
+    assert (arm.more_than is not None) == (arm.proven in ("above", "within precision"))
+    assert (arm.less_than is not None) == (arm.proven in ("below", "within precision"))
+    if arm.more_than is not None:
+        assert arm.more_than >= max(arm.low, threshold - problem.precision[0])
+    if arm.less_than is not None:
+        assert arm.less_than <= min(arm.high, threshold + problem.precision[0])
+    for name, numbers in table.items():
+        assert str(numbers[0]) == str(getattr(arm, name))
+
+
+def test_bounds_hold_at_all_times():
+    """On a coin, looked at after every toss: a lower bound is above its bias in at most 5 %."""
+    rng = np.random.default_rng(5)
+    bias, wrong, games = 0.55, 0, 1500
+    own = arm_columns(BetaMixture(), coins(1, precision=0.05), 0)
+    known = {}
+    for _ in range(games):
+        ones, top = 0, 0.0
+        for n, toss in enumerate((rng.random(200) < bias).tolist(), 1):
+            ones += toss
+            if (ones, n) not in known:
+                state = {"pulls": float(n), "total": float(ones), **own}
+                low, _ = BetaMixture().interval(state, math.log(40))
+                known[ones, n] = (above(ones, n - ones, 0.45), low)
+            log_e, low = known[ones, n]
+            top = max(top, log_e)
+            if top >= math.log(20) and low > bias:  # else the edge is shown, which is right
+                wrong += 1
+                break
+    assert 0 < wrong / games < 0.05
+
+
+# --- many arms -----------------------------------------------------------------------------------
+
+
+def test_a_verdict_survives_pickling_and_copying():
+    verdict = judge(coins(3), {"0": [1] * 40, "1": [0, 1]})
+    for same in (pickle.loads(pickle.dumps(verdict)), copy.deepcopy(verdict)):
+        assert same == verdict
+        assert str(same.columns()) == str(verdict.columns())
+        assert same["0"] == verdict["0"]
+        assert same["0"] != verdict["1"]
+    assert verdict != judge(coins(3), {"0": [1] * 40, "1": [1, 0]})
+
+
+def test_numbers_of_all_arms_at_once_are_those_of_each():
+    rng = np.random.default_rng(7)
+    rewards = [(rng.random(rng.integers(0, 60)) < rng.random()).astype(int) for _ in range(200)]
+    problem = coins(200, threshold=np.where(np.arange(200) % 2, 0.5, rng.random(200)).tolist())
+    verdict, other = judge(problem, rewards), judge(problem, rewards)
+    table = verdict.columns()  # in bulk
+    for name in COLUMNS:
+        alone = [getattr(arm, name) for arm in other.arms]  # one by one
+        assert str(alone) == str(table[name])
+    assert verdict.error_estimate == other.error_estimate

@@ -414,14 +414,34 @@ def test_a_verdict_shows_the_arms_against_the_bar_the_highest_first():
     assert found["proven below, 1"] == [[0.0, 2]]
     assert [x for x, _ in found["the bar, 0.5"]] == [0.5, 0.5]
     wanted = [
-        (row, verdict[name].low, verdict[name].high)
-        for row, name in enumerate(["good", "unclear", "bad", "unseen"])
+        (0, verdict["good"].more_than, 1.0),
+        (1, verdict["unclear"].low, verdict["unclear"].high),
+        (2, 0.0, verdict["bad"].less_than),
+        (3, 0.0, 1.0),
     ]
     assert intervals(ax) == [pytest.approx(each) for each in wanted]
     (band,) = ax.patches
     assert (band.get_x(), band.get_x() + band.get_width()) == pytest.approx((0.4, 0.6))
-    assert ax.get_title() == "95 % intervals, all arms at once and at all times"
+    assert ax.get_title() == "95 % bounds, all arms at once and at all times"
     assert_nothing_is_clipped(ax.figure)
+
+
+def test_a_stroke_marks_what_was_proven_and_lies_beyond_the_far_edge():
+    problem = cutline.Problem(arms=["a", "b"], threshold=0.01, precision=0.005, rewards="binary")
+    verdict = cutline.judge(problem, {"a": [1, 0, 0], "b": [0] * 800})
+    a, b = verdict.arms
+    assert (a.proven, b.proven) == ("above", "below")
+    assert a.low < 0.005  # another statement: its lower end lies on the far side of the edge
+    strokes = [
+        tuple(segment[0])
+        for each in plot(verdict).collections
+        if isinstance(each, LineCollection)
+        for segment in each.get_segments()
+        if segment[0, 0] == segment[1, 0]
+    ]
+    assert sorted(x for x, _ in strokes) == pytest.approx([0.005, b.less_than])
+    assert b.less_than < 0.015
+    assert all(low >= 0.005 or high <= 0.015 for _, low, high in intervals(plot(verdict)))
 
 
 def test_arms_are_sorted_by_how_far_they_are_above_their_own_bar():
@@ -453,7 +473,7 @@ def test_a_verdict_without_any_arm_left_can_be_drawn():
 
 def test_a_verdict_that_promises_nothing_any_more_says_so():
     broken = replace(coins(), broken="the bar was moved")
-    assert plot(broken).get_title() == "95 % intervals, without a guarantee any more"
+    assert plot(broken).get_title() == "95 % bounds, without a guarantee any more"
     heavy = plot(coins(rewards="heavy", precision=0.0))
     assert heavy.get_title() == "means alone: nothing can be promised of such rewards"
     assert intervals(heavy) == []

@@ -137,6 +137,8 @@ def work(file: str) -> None:
 
 def _say(verdict: "Verdict", spent: int, took: float, tests: "Dataset") -> None:
     """The answer, whether it is right, and what equal repetition would have taken."""
+    from cutline.core.bar import Bar
+
     arms = len(verdict.arms)
     hardest = max(verdict.arms, key=lambda arm: arm.pulls)
     lost = sum(arm.counts.lost for arm in verdict.arms if arm.counts)
@@ -146,10 +148,10 @@ def _say(verdict: "Verdict", spent: int, took: float, tests: "Dataset") -> None:
         f"{len(verdict.below)} do not, {len(verdict.undecided)} are undecided\n"
         f"chance that any is on the wrong side: at most {verdict.error_bound:.3f}"
     )
-    click.echo("\n   runs  failed  interval        the tests that took most")
+    click.echo("\n   runs  failed  known            the tests that took most")
     for arm in sorted(verdict.arms, key=lambda arm: -arm.pulls)[:5]:
-        span = f"{arm.low:.3f} to {arm.high:.3f}"
-        click.echo(f"{arm.pulls:7,}  {arm.mean:6.3f}  {span}  {arm.arm}: {arm.proven}")
+        known = Bar(THRESHOLD).known(arm)
+        click.echo(f"{arm.pulls:7,}  {arm.mean:6.3f}  {known:<15}  {arm.arm}: {arm.proven}")
     half = sorted(arm.pulls for arm in verdict.arms)[arms // 2]
     click.echo(f"{half:7,}  is what half of the tests took at most")
     truth = dict(zip(tests.names, tests.arms.means.tolist(), strict=True))

@@ -18,7 +18,14 @@ ENDS = {
     SUSPENDED: "some arm was suspended, its trials giving no reward",
     STOPPED: "stopped on the way",
 }
-FLIPPED = ("mean", "low", "high", "threshold")  # columns that are 1 less where failures are asked
+FLIPPED = (
+    "mean",
+    "more_than",
+    "less_than",
+    "low",
+    "high",
+    "threshold",
+)  # columns that are 1 less where failures are asked
 
 
 def exit_code(verdict: "Verdict", bar: Bar) -> int:
@@ -69,10 +76,11 @@ def arm_rows(verdict: "Verdict", bar: Bar, called: dict[str, str] | None = None)
         columns["called"] = [bar.side(called.get(arm.arm)) for arm in verdict.arms]
     if bar.flipped:
         for name in FLIPPED:
-            columns[name] = [bar.shown(value) for value in columns[name]]
+            columns[name] = [None if value is None else bar.shown(value) for value in columns[name]]
         for name in ("side", "proven"):
             columns[name] = [bar.side(value) for value in columns[name]]
-        for one, other in (("low", "high"), ("log_above", "log_below")):
+        pairs = ("more_than", "less_than"), ("low", "high"), ("log_above", "log_below")
+        for one, other in pairs:
             columns[one], columns[other] = columns[other], columns[one]
     columns["verdict"] = [bar.standing(arm) for arm in verdict.arms]
     return [

@@ -1,7 +1,8 @@
 """The bar as it was put, and how to speak of it."""
 
+import math
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,6 +20,24 @@ def less_from_one(value: float) -> float:
     (0.1, 0.09999999999999998)
     """
     return float(1 - Decimal(repr(value))) + 0.0  # and no -0
+
+
+def short(value: float, rounding: str) -> str:
+    """A bound in few digits, rounded to the side on which it still holds.
+
+    >>> (
+    ...     short(0.7103612, ROUND_CEILING),
+    ...     short(0.7103612, ROUND_FLOOR),
+    ...     short(0.98499999999999999, ROUND_FLOOR),
+    ... )
+    ('0.7104', '0.7103', '0.985')
+    """
+    if not math.isfinite(value) or value == 0:
+        return f"{value + 0.0:g}"
+    digits = Decimal(f"{value:.11e}")  # what lies beyond is rounding
+    if len(digits.normalize().as_tuple().digits) > 6:
+        digits = digits.quantize(Decimal(1).scaleb(digits.adjusted() - 3), rounding)
+    return f"{float(digits):.6g}"
 
 
 @dataclass(frozen=True)
@@ -112,10 +131,42 @@ class Bar:
             return value
         return less_from_one(value) if value == value else value  # one that is none stays none
 
+    def bounds(self, arm: "ArmVerdict") -> tuple[float | None, float | None]:
+        """What the measure is proven to be more than, and less than, as it is shown."""
+        more, less = arm.more_than, arm.less_than
+        if not self.flipped:
+            return more, less
+        return (
+            None if less is None else self.shown(less),
+            None if more is None else self.shown(more),
+        )
+
     def span(self, arm: "ArmVerdict") -> tuple[float, float]:
-        """The interval as it is shown."""
-        ends = self.shown(arm.low), self.shown(arm.high)
-        return min(ends), max(ends)
+        """From where to where an arm is drawn: a proven bound, else the end of the interval."""
+        more, less = self.bounds(arm)
+        if more is None or less is None:
+            ends = self.shown(arm.low), self.shown(arm.high)
+            more = min(ends) if more is None else more
+            less = max(ends) if less is None else less
+        return min(more, less), max(more, less)
+
+    def known(self, arm: "ArmVerdict") -> str:
+        """What is known of the measure: what was proven, else the interval.
+
+        >>> from cutline.core.problem import Problem
+        >>> from cutline.core.verdict import judge
+        >>> coins = Problem(arms=["a", "b"], threshold=0.5, precision=0.1, rewards="binary")
+        >>> verdict = judge(coins, {"a": [1] * 9, "b": [1, 0]})
+        >>> [Bar(0.5, 0.1).known(arm) for arm in verdict.arms]
+        ['more than 0.5548', '0.001606 to 0.9984']
+        """
+        more, less = self.bounds(arm)
+        said = [] if more is None else [f"more than {short(more, ROUND_FLOOR)}"]
+        said += [] if less is None else [f"less than {short(less, ROUND_CEILING)}"]
+        if said:
+            return ", ".join(said)
+        low, high = self.span(arm)
+        return f"{low:.4g} to {high:.4g}"
 
     def side(self, side: str | None) -> str | None:
         """A side of the bar, as it is shown; what is none stays as it is."""

@@ -67,6 +67,10 @@ class NumberCache:
         ]
         made = {} if evidence is None else evidence.columns(problem)
         columns = {name: column.tolist() for name, column in made.items()}
+        for name, shown in (("low", "shown_low"), ("high", "shown_high")):
+            if name in made:  # 0.9 + 0.05 as one would write it by hand
+                edges = (made[name] + problem.origins).tolist()
+                columns[shown] = [float(f"{edge:.15g}") for edge in edges]
         self._problems = [(problem, evidence, bars, columns), *self._problems[:3]]
         return bars, columns
 
@@ -116,6 +120,11 @@ class Rows:
         )
 
     __hash__ = None  # type: ignore[assignment]  # columns are lists
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is kept of it, without what can be worked out again."""
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        return kept | {"cache": NumberCache()}
 
     @property
     def log_level(self) -> float:
@@ -277,8 +286,8 @@ class Rows:
     @cached_property
     def _edges(self) -> tuple[list[float], list[float]]:
         """The edges of the band; those at an end of the range exactly there."""
-        columns, origin = self._shared[1], self.tallies.origin
-        return (columns["low"] + origin).tolist(), (columns["high"] + origin).tolist()
+        columns = self._shared[1]
+        return columns["shown_low"], columns["shown_high"]
 
     def more_than(self, arm: int) -> float | None:
         """See :attr:`ArmVerdict.more_than`."""

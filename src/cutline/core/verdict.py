@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cutline.core.bar import Bar
 from cutline.core.estimate import wrong_chance
 from cutline.core.evidence import Evidence, Ledger, default_evidence, parse_evidence
 from cutline.core.problem import Problem
@@ -15,7 +16,7 @@ from cutline.core.rows import ArmVerdict, Counts, NumberCache, Proof, Rows
 from cutline.core.tally import Floats, Tallies
 from cutline.core.theory.checks import check_confidence
 
-__all__ = ["COLUMNS", "ArmVerdict", "Counts", "Verdict", "judge", "verdict_of"]
+__all__ = ["COLUMNS", "ArmVerdict", "Counts", "Verdict", "judge", "promises", "verdict_of"]
 
 NO_PROMISE = "no guarantee: heavy-tailed rewards prove nothing without a bound on their variance"
 LISTED = 20  # arms that a summary shows one by one
@@ -314,6 +315,20 @@ def verdict_of(
     return Verdict(problem, confidence, rows, evidence, K, broken)
 
 
+def promises(verdict: Verdict) -> list[str]:
+    """What stands under a table of arms: how sure what is proven is, and that an interval differs.
+
+    The second line only where an arm that is not proven shows its interval.
+    """
+    said = [
+        f"proven, more than, less than: for all arms at once, confidence {verdict.confidence:g}, "
+        "at any time"
+    ]
+    if verdict.undecided:
+        said.append("an interval (a to b) is another statement: both ends at once, as sure")
+    return said
+
+
 def _headline(verdict: Verdict) -> str:
     standing = verdict._standing
     settled = sum(arm.proven is not None for arm in standing)
@@ -328,12 +343,14 @@ def _summary(verdict: Verdict) -> str:
     standing = verdict._standing
     settled = [arm for arm in standing if arm.proven is not None]
     others = [arm for arm in standing if arm.proven is None]
-    lines = [("arm", "side", "proven", "mean", "interval", "pulls")]
+    plain = Bar(0.0)
+    lines = [("arm", "side", "proven", "mean", "known", "pulls")]
     for arm in [*settled, *others][:LISTED]:
-        span = f"{arm.low:.4g} to {arm.high:.4g}"
         mean = f"{arm.mean:.4g}" if arm.pulls else "-"
         proven = arm.proven or ("suspended" if arm.status == "suspended" else "undecided")
-        lines.append((arm.arm, arm.side or "unseen", proven, mean, span, str(arm.pulls)))
+        lines.append(
+            (arm.arm, arm.side or "unseen", proven, mean, plain.known(arm), str(arm.pulls))
+        )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     table = [
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
@@ -341,12 +358,10 @@ def _summary(verdict: Verdict) -> str:
     ]
     left = len(standing) - LISTED
     more = [f"... and {left:,} more"] if left > 0 else []
-    level = f"{verdict.confidence:g}"
     if verdict.evidence is None:
         rests = verdict.assumes
     else:
-        rests = f"proven and intervals: for all arms at once, confidence {level}, at any time"
-        rests += f"\nassumes: {verdict.assumes}"
+        rests = "\n".join([*promises(verdict), f"assumes: {verdict.assumes}"])
     return "\n".join(
         [
             _headline(verdict),

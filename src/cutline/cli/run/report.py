@@ -54,7 +54,7 @@ def _table(verdict: "Verdict", bar: Bar, notes: dict[str, str]) -> list[str]:
     }
     for arm in verdict.arms:
         kinds[bar.standing(arm)].append(arm)
-    lines: list[tuple[str, ...]] = [("arm", "verdict", bar.unit, "interval", "pulls", "")]
+    lines: list[tuple[str, ...]] = [("arm", "verdict", bar.unit, "known", "pulls", "")]
     for kind, arms in kinds.items():
         most = 5 * LISTED if kind == "fails the bar" else LISTED
         # Those tried first; of the undecided the least sure, of the others by mean.
@@ -76,13 +76,12 @@ def _table(verdict: "Verdict", bar: Bar, notes: dict[str, str]) -> list[str]:
 
 
 def _row(arm: "ArmVerdict", kind: str, bar: Bar, notes: dict[str, str]) -> tuple[str, ...]:
-    low, high = bar.span(arm)
     mean = f"{bar.shown(arm.mean):.4g}" if arm.pulls else "-"
     failed = arm.counts.failed if arm.counts is not None else 0
     why = ""
     if failed and kind in ("suspended", "undecided"):
         why = f"{failed:,} failed" + (f", last {notes[arm.arm]}" if arm.arm in notes else "")
-    return arm.arm, kind, mean, f"{low:.4g} to {high:.4g}", f"{arm.pulls:,}", why
+    return arm.arm, kind, mean, bar.known(arm), f"{arm.pulls:,}", why
 
 
 def _footnotes(verdict: "Verdict", spent: int, budget: int | None) -> list[str]:
@@ -102,8 +101,6 @@ def _footnotes(verdict: "Verdict", spent: int, budget: int | None) -> list[str]:
     said.append(f"chance that any arm is on the wrong side: at most {bound:.3g} (error bound)")
     if verdict.evidence is None:
         return [*said, verdict.assumes]
-    said.append(
-        f"verdict and intervals: for all arms at once, confidence {verdict.confidence:g}, at any "
-        "time"
-    )
-    return [*said, f"assumes: {verdict.assumes}"]
+    from cutline.core.verdict import promises
+
+    return [*said, *promises(verdict), f"assumes: {verdict.assumes}"]

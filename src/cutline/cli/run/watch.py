@@ -83,12 +83,11 @@ class Watch:
         name = shorten(arm.arm, width)
         if arm.proven is None:
             return f"{name} is suspended: {note or 'its pulls fail again and again'}"
-        low, high = self.bar.span(arm)
         mean = self.bar.shown(arm.mean)
         stands = self.bar.standing(arm)
         return (
             f"{name} {'is ' if arm.proven == stands else ''}{stands}: {self.bar.unit} "
-            f"{mean:.4g} ({low:.3g} to {high:.3g}), {arm.pulls:,} pulls"
+            f"{mean:.4g}, {self.bar.known(arm)}, {arm.pulls:,} pulls"
         )
 
 

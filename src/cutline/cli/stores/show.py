@@ -63,7 +63,7 @@ BESIDE = (
     "--plot",
     "plot",
     type=click.Path(dir_okay=False),
-    help="Draw every arm with its interval against the bar (.png, .svg, .pdf).",
+    help="Draw every arm, and what is known of it, against the bar (.png, .svg, .pdf).",
 )
 @formatted
 def show(where: str, name: str | None, rule: str | None, **flags: Any) -> None:
@@ -184,10 +184,9 @@ def _text(
         f"about {verdict.error_estimate:.3g} (a model's estimate, no guarantee)",
     ]
     if verdict.evidence is not None:
-        lines.append(
-            "proven and intervals: for all arms at once, "
-            f"confidence {verdict.confidence:g}, at any time"
-        )
+        from cutline.core.verdict import promises
+
+        lines += promises(verdict)
     return "\n".join([*lines, f"assumes: {verdict.assumes}\n"])
 
 
@@ -266,13 +265,12 @@ def _table(
 
     arms = [verdict.arms[place] for place in places]
     wanted = bar.expected is not None
-    spans = [bar.span(arm) for arm in arms]
     columns: dict[str, list[str]] = {
         "arm": [printable(arm.arm) for arm in arms],
         "so far" if wanted else "side": [bar.so_far(arm) for arm in arms],
         "verdict" if wanted else "proven": [_proven(bar, arm) for arm in arms],
         bar.unit: [f"{bar.shown(arm.mean):.4g}" if arm.pulls else "-" for arm in arms],
-        "interval": [f"{low:.4g} to {high:.4g}" for low, high in spans],
+        "known": [bar.known(arm) for arm in arms],
         "bar": [_bar(verdict, bar, place) for place in places],
         "pulls": [f"{arm.pulls:,}" for arm in arms],
     }

@@ -23,7 +23,8 @@ def plot(what: Result | Verdict, ax: Axes | None = None, *, bar: Bar | None = No
 
     A result is the error of every rule against the horizon, on a logarithmic scale; where games
     stopped at a confidence, it is how many were still going after so many pulls. A verdict is the
-    arms against the bar, with the intervals that hold for all of them at all times. Draws into
+    arms against the bar: a stroke marks what the mean is proven to be beyond, and an arm of which
+    nothing is proven has its interval; all of it holds for all arms at all times. Draws into
     ``ax``, or into a figure of its own: ``cutline.plot(result).figure.savefig(...)``. ``bar`` is
     how the bar was put, ``campaign.bar``: where that is a failure rate, failure rates are drawn.
     """
@@ -100,7 +101,7 @@ def _verdict(verdict: Verdict, ax: Axes | None, bar: Bar) -> Axes:
 
 
 def _arms(ax: Axes, rows: Floats, arms: Sequence[ArmVerdict], bar: Bar) -> float:
-    """Means with their intervals; how large a marker is: where there are many, all is thin."""
+    """Means and what is known of them; how large a marker is: where there are many, all is thin."""
     ends, means = _ends(arms, bar), np.array([bar.shown(arm.mean) for arm in arms])
     finite = np.isfinite(ends).all(axis=1)
     hollow = np.array([arm.status == "suspended" and arm.pulls > 0 for arm in arms], dtype=bool)
@@ -113,15 +114,27 @@ def _arms(ax: Axes, rows: Floats, arms: Sequence[ArmVerdict], bar: Bar) -> float
             continue
         span, faint = which & finite, 0.3 + 0.45 * room
         ax.hlines(rows[span], *ends[span].T, color=colour, linewidth=0.5 + room, alpha=faint)
+        if proven is not None:
+            _marks(ax, rows[which], [arm for arm in arms if arm.proven == proven], bar, colour)
         full, empty = which & ~hollow, which & hollow
         look: dict[str, Any] = {"linestyle": "", "marker": marker, "color": colour, "zorder": 4}
         words = f"{label}, {which.sum():,}"
         ax.plot(means[full], rows[full], **look, markersize=size, label=words)
         ax.plot(means[empty], rows[empty], **look, **white, markersize=4 + room)
+    if any(arm.proven for arm in arms):
+        words = "stroke: proven to be beyond"
+        ax.plot([], [], "|", color="0.4", markersize=2 * size, label=words)
     if hollow.any():  # one entry of the legend for all kinds
         words = f"hollow: suspended, {hollow.sum():,}"
         ax.plot([], [], "o", color="0.4", **white, markersize=size, label=words)
     return size
+
+
+def _marks(ax: Axes, rows: Floats, arms: Sequence[ArmVerdict], bar: Bar, colour: str) -> None:
+    """A stroke at every bound that was proven: the mean is beyond it."""
+    bounds = [(row, end) for row, arm in zip(rows, arms, strict=True) for end in bar.bounds(arm)]
+    at = np.array([(row, end) for row, end in bounds if end is not None]).reshape(-1, 2)
+    ax.vlines(at[:, 1], at[:, 0] - 0.32, at[:, 0] + 0.32, color=colour, linewidth=1.1)
 
 
 def _looks(bar: Bar) -> dict[str | None, tuple[str, str, str]]:
@@ -135,7 +148,7 @@ def _looks(bar: Bar) -> dict[str | None, tuple[str, str, str]]:
 
 
 def _ends(arms: Sequence[ArmVerdict], bar: Bar) -> Floats:
-    """The intervals, one row an arm."""
+    """From where to where each arm is drawn, one row an arm."""
     return np.array([bar.span(arm) for arm in arms], dtype=np.float64).reshape(-1, 2)
 
 
@@ -190,8 +203,8 @@ def _title(verdict: Verdict) -> str:
         return "means alone: nothing can be promised of such rewards"
     level = f"{100 * verdict.confidence:.4g} %"
     if verdict.broken is not None:
-        return f"{level} intervals, without a guarantee any more"
-    return f"{level} intervals, all arms at once and at all times"
+        return f"{level} bounds, without a guarantee any more"
+    return f"{level} bounds, all arms at once and at all times"
 
 
 def _legend(ax: Axes, *, outside: bool, bigger: float) -> None:
