@@ -331,7 +331,7 @@ def test_pulls_lead_back_to_the_trial(run):
     out = run("show --pulls 'a b'").out
     rows = table("".join(out.splitlines(keepends=True)[:3]))
     assert [row["state"] for row in rows] == ["told", "failed"]
-    assert rows[0]["note"].startswith("trace 17 ?[31mxxx")
+    assert rows[0]["note"].startswith("trace 17 \\x1b[31mxxx")
     assert "\x1b" not in out
     assert rows[1]["note"] == "exit code 3"
     assert flying.id in out

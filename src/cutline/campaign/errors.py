@@ -1,8 +1,13 @@
 """What can go wrong with a campaign, named for what happened."""
 
+from cutline.core.text import visible
+
 
 class CampaignError(Exception):
-    """The root of all that follows."""
+    """The root of all that follows; names of arms and campaigns in it are shown as plain text."""
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class UnknownPull(CampaignError):

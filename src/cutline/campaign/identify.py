@@ -21,6 +21,7 @@ from cutline.campaign.runner.signals import interrupt_kinds
 from cutline.campaign.stores import Store
 from cutline.core.problem import PerArm, Problem
 from cutline.core.rewards import Rewards
+from cutline.core.text import visible
 from cutline.core.verdict import ArmVerdict, Verdict
 from cutline.rules import Rule
 
@@ -114,7 +115,7 @@ def identify(
         if isinstance(store, str | os.PathLike):
             campaign.store.release()
     for text in _complaints(runner, verdict):
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        warnings.warn(visible(text), RuntimeWarning, stacklevel=2)
     return verdict
 
 

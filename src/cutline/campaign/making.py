@@ -16,6 +16,7 @@ from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 from cutline.core.stopping import check_can_stop
 from cutline.core.tally import Floats
+from cutline.core.text import visible
 from cutline.core.theory.checks import check_confidence
 from cutline.core.verdict import NO_PROMISE
 from cutline.rules import parse_rule
@@ -193,7 +194,9 @@ def costs_of(cost: Any, names: Sequence[str]) -> Sequence[int]:
     if isinstance(cost, Mapping):
         unknown = set(cost) - set(names)
         if unknown:
-            raise ValueError(f"cost names no arm of the problem: {', '.join(sorted(unknown)[:5])}")
+            raise ValueError(
+                f"cost names no arm of the problem: {', '.join(map(visible, sorted(unknown)[:5]))}"
+            )
         costs = [cost.get(name, 1) for name in names]
     elif isinstance(cost, Sequence | np.ndarray):
         costs = list(cost)

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cutline.core.text import visible
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -51,7 +53,7 @@ class Line:
         self._length = 0
 
     def __call__(self, progress: Progress) -> None:
-        text = str(progress)[: shutil.get_terminal_size((120, 24)).columns - 1]
+        text = visible(str(progress))[: shutil.get_terminal_size((120, 24)).columns - 1]
         sys.stderr.write("\r" + text.ljust(self._length))
         sys.stderr.flush()
         self._length = len(text)

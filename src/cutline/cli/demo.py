@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cutline.cli.printing import say
 from cutline.cli.shared import folder, into_folder, one_sentence, progress, seeded
 from cutline.core.bar import AT_MOST, FAILURE_RATE, Bar
 
@@ -60,7 +61,7 @@ def _play(out: Path, workers: int, seed: int) -> None:
         problem, confidence=CONFIDENCE, store=str(file), name=NAME, seed=seed, lease=LEASE,
         bar=BAR,
     )  # fmt: skip
-    click.echo(
+    say(
         f"Which of {len(problem.arms)} tests of Apache HBase fail more than {THRESHOLD:.0%} of the "
         f"time?\n{workers} workers share one campaign, kept in {file}; it stops when every test "
         f"is settled\nat {CONFIDENCE:.0%} confidence (within {PRECISION:.0%} of the bar either "
@@ -73,12 +74,12 @@ def _play(out: Path, workers: int, seed: int) -> None:
     _say(verdict, campaign.spent, took, tests)
     found = audit(campaign)
     follows = "everything follows" if found.holds else f"it does not hold: {found.faults[0]}"
-    click.echo(f"audit: {found.events:,} events replayed from the file, {follows}")
+    say(f"audit: {found.events:,} events replayed from the file, {follows}")
     picture = out / "demo.png"
     figure = new_figure(7.5, 4.8)
     plot(verdict, figure.add_subplot(), bar=BAR)
     figure.savefig(picture, dpi=150)
-    click.echo(
+    say(
         f"picture: {picture}\nlook around: cutline show --store {file}, cutline export --store "
         f"{file}, cutline audit --store {file}"
     )
@@ -103,7 +104,7 @@ def _let_them_work(campaign: "Campaign", workers: int, file: str) -> None:
             if victim is not None and spent >= KILL_AFTER:
                 victim.kill()
                 victim.join()
-                click.echo(
+                say(
                     f"after {spent:,} trials one worker is killed (SIGKILL): what it had told is "
                     "kept, what it held is asked again"
                 )
@@ -142,22 +143,22 @@ def _say(verdict: "Verdict", spent: int, took: float, tests: "Dataset") -> None:
     arms = len(verdict.arms)
     hardest = max(verdict.arms, key=lambda arm: arm.pulls)
     lost = sum(arm.counts.lost for arm in verdict.arms if arm.counts)
-    click.echo(
+    say(
         f"\n{spent:,} trials in {took:.0f} s; {lost} were lost with the worker and made again\n"
         f"{len(verdict.above)} tests fail more than {THRESHOLD:.0%} of the time, "
         f"{len(verdict.below)} do not, {len(verdict.undecided)} are undecided\n"
         f"chance that any is on the wrong side: at most {verdict.error_bound:.3f}"
     )
-    click.echo("\n   runs  failed  known            the tests that took most")
+    say("\n   runs  failed  known            the tests that took most")
     for arm in sorted(verdict.arms, key=lambda arm: -arm.pulls)[:5]:
         known = Bar(THRESHOLD).known(arm)
-        click.echo(f"{arm.pulls:7,}  {arm.mean:6.3f}  {known:<15}  {arm.arm}: {arm.proven}")
+        say(f"{arm.pulls:7,}  {arm.mean:6.3f}  {known:<15}  {arm.arm}: {arm.proven}")
     half = sorted(arm.pulls for arm in verdict.arms)[arms // 2]
-    click.echo(f"{half:7,}  is what half of the tests took at most")
+    say(f"{half:7,}  is what half of the tests took at most")
     truth = dict(zip(tests.names, tests.arms.means.tolist(), strict=True))
     count = [a for a in verdict.arms if abs(truth[a.arm] - THRESHOLD) >= PRECISION]
     right = sum((truth[arm.arm] >= THRESHOLD) == (arm.side == "above") for arm in count)
-    click.echo(
+    say(
         f"\nAgainst all recorded runs: {right} of the {len(count)} tests outside the band are on "
         f"the right side.\nThe hardest test took {hardest.pulls:,} runs to settle. Running every "
         f"test as often: {arms * hardest.pulls:,} trials,\n{arms * hardest.pulls / spent:.0f} "

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from cutline.cli.printing import say
 from cutline.cli.shared import (
     GAMES_HELP,
     folder,
@@ -36,7 +37,7 @@ def paper(games: int, out: str, seed: int, threads: int | None) -> None:
         check_games(games, threads=threads)
         seed_key(seed)
         folder(out)
-        code = run_paper(Path(out), games, seed, threads, play, click.echo)
+        code = run_paper(Path(out), games, seed, threads, play, say)
         if code == 130:
             note(f"stopped; {out} holds the experiments that were finished")
         sys.exit(code)
@@ -72,7 +73,7 @@ def examples(names: tuple[str, ...], games: int, out: str, seed: int, threads: i
         seed_key(seed)
         folder(out)
         chosen = list(names or EXAMPLES)
-        code = run_examples(chosen, Path(out), games, seed, threads, play, click.echo)
+        code = run_examples(chosen, Path(out), games, seed, threads, play, say)
         if code == 130:
             note(f"stopped; {out} holds the examples that were finished")
         sys.exit(code)

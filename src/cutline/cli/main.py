@@ -9,6 +9,7 @@ from cutline._version import __version__
 from cutline.cli.demo import demo
 from cutline.cli.examples import examples, paper
 from cutline.cli.plan import plan
+from cutline.cli.printing import say
 from cutline.cli.run import run
 from cutline.cli.shared import note
 from cutline.cli.simulate import simulate
@@ -17,6 +18,7 @@ from cutline.cli.stores.export import export
 from cutline.cli.stores.show import show
 from cutline.cli.theory import theory
 from cutline.cli.tournament import tournament
+from cutline.core.text import visible
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -50,8 +52,8 @@ def main() -> None:
         error.show()
         sys.exit(0)
     except click.ClickException as error:
-        click.echo(f"cutline: {error.format_message()}", err=True)
+        say(f"cutline: {visible(error.format_message())}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("cutline: stopped", err=True)
+        say("cutline: stopped", err=True)
         sys.exit(130)

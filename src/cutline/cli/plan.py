@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cutline.cli.asked import bars_of
+from cutline.cli.printing import say
 from cutline.cli.shared import numbers, one_sentence, seeded, threaded, writable
 from cutline.core.bar import Bar
 
@@ -132,7 +133,7 @@ def plan(**flags: Any) -> None:
                 threads=flags["threads"],
                 progress=tell,
             )
-        click.echo((as_json if flags["form"] == "json" else as_text)(found, put), nl=False)
+        say((as_json if flags["form"] == "json" else as_text)(found, put), nl=False)
         if flags["plot"]:
             from cutline.figures.draw import draw_plan, save_figure
 

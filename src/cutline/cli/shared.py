@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cutline.cli.printing import say
+from cutline.core.text import visible
+
 if TYPE_CHECKING:
     from cutline.rules import Rule
     from cutline.simulation import Bandit, Result
@@ -155,4 +158,4 @@ def folder(path: str) -> None:
 
 def note(text: str) -> None:
     """Say something beside the output."""
-    click.echo(f"note: {text}", err=True)
+    say(f"note: {visible(text)}", err=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from cutline.cli.printing import say
 from cutline.cli.problem import bandit_of, goal_of, problem_options
 from cutline.cli.shared import (
     GAMES_HELP,
@@ -152,7 +153,7 @@ def simulate(spec: str | None, **flags: Any) -> None:
             "json": as_json,
             "csv": as_csv,
         }
-        click.echo(show[flags["format"]](rows), nl=False)
+        say(show[flags["format"]](rows), nl=False)
         if flags["save"]:
             result.save(flags["save"])
         if flags["plot"]:

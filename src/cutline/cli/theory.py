@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from cutline.cli.printing import say
 from cutline.cli.problem import bandit_of, goal_of, problem_options
 from cutline.cli.shared import (
     formatted,
@@ -98,7 +99,7 @@ def theory(spec: str | None, **flags: Any) -> None:
             "json": tables.theory_json,
             "csv": tables.theory_csv,
         }
-        click.echo(show[flags["format"]](told), nl=False)
+        say(show[flags["format"]](told), nl=False)
         if flags["plot"]:
             from cutline.figures.draw import draw_theory, save_figure
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from cutline.cli.printing import say
 from cutline.cli.shared import folder, note, one_sentence, play, progress, seeded, threaded
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def tournament(
         result = numbers.report(
             plans, rows, seed=seed, limit=bound, quick=quick, command=_command()
         )
-        click.echo((numbers.as_json if form == "json" else numbers.as_text)(result), nl=False)
+        say((numbers.as_json if form == "json" else numbers.as_text)(result), nl=False)
         if out is not None:
             from cutline.figures.draw import draw_overview, save_figure
 

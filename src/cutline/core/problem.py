@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from cutline.core.rewards import Rewards
 from cutline.core.tally import Floats, Tallies
+from cutline.core.text import visible
 
 PerArm = float | Sequence[float] | Floats
 Answer = Sequence[bool | None]
@@ -189,5 +190,7 @@ def _names(arms: int | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
         raise ValueError("a problem needs at least one arm")
     if len(set(names)) != len(names):
         twice = [name for name, times in Counter(names).items() if times > 1]
-        raise ValueError(f"every arm needs a name of its own, seen twice: {', '.join(twice[:5])}")
+        raise ValueError(
+            f"every arm needs a name of its own, seen twice: {', '.join(map(visible, twice[:5]))}"
+        )
     return names

@@ -14,6 +14,7 @@ from cutline.core.evidence import Evidence, Ledger, default_evidence, parse_evid
 from cutline.core.problem import Problem
 from cutline.core.rows import ArmVerdict, Counts, NumberCache, Proof, Rows
 from cutline.core.tally import Floats, Tallies
+from cutline.core.text import visible
 from cutline.core.theory.checks import check_confidence
 
 __all__ = ["COLUMNS", "ArmVerdict", "Counts", "Verdict", "judge", "promises", "verdict_of"]
@@ -349,7 +350,7 @@ def _summary(verdict: Verdict) -> str:
         mean = f"{arm.mean:.4g}" if arm.pulls else "-"
         proven = arm.proven or ("suspended" if arm.status == "suspended" else "undecided")
         lines.append(
-            (arm.arm, arm.side or "unseen", proven, mean, plain.known(arm), str(arm.pulls))
+            (visible(arm.arm), arm.side or "unseen", proven, mean, plain.known(arm), str(arm.pulls))
         )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     table = [

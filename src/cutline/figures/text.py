@@ -5,7 +5,10 @@ import io
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
+
+# How a cell begins that a spreadsheet would work out; some take the wide forms too.
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def aligned(lines: Sequence[Sequence[str]], left: Collection[int] = (0,)) -> str:
@@ -31,10 +34,44 @@ def as_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] | None = No
     if columns is None:
         columns = [key for key, value in rows[0].items() if not isinstance(value, list | dict)]
     out = io.StringIO()
-    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer = csv_writer(out, columns)
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(guarded(row) for row in rows)
     return out.getvalue()
+
+
+def csv_writer(file: IO[str], columns: Sequence[str]) -> "csv.DictWriter[str]":
+    """Writes rows as CSV, a line each, in which a cell may hold anything."""
+    lines = _Lines(file)
+    return csv.DictWriter(lines, columns, extrasaction="ignore", lineterminator="\r\n")
+
+
+class _Lines:
+    """Lines that end with a line feed alone.
+
+    Python's writer puts a cell with a carriage return into quotes only where its own lines end with
+    one, and would otherwise write two rows for it.
+    """
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    def write(self, line: str) -> int:
+        return self._file.write(line.removesuffix("\r\n") + "\n")
+
+
+def guarded(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of CSV in which a spreadsheet finds no formula: such texts get an apostrophe in front.
+
+    Numbers stay as they are.
+
+    >>> guarded({"arm": "=1+1", "note": "-x", "mean": -0.5})
+    {'arm': "'=1+1", 'note': "'-x", 'mean': -0.5}
+    """
+    return {
+        name: f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULAS) else cell
+        for name, cell in row.items()
+    }
 
 
 def as_json(value: Any, indent: int | None = 1) -> str:

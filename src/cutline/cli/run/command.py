@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cutline.cli.printing import say
 from cutline.cli.run.arms import NamedArm, read_arms
 from cutline.cli.run.crew import Crew
 from cutline.cli.run.given import bar_of, campaign_of, rewards_of, trial_of
@@ -23,6 +24,7 @@ from cutline.cli.shared import note, one_sentence
 from cutline.cli.stores.opening import STORE
 from cutline.cli.verdicts import CLEAR, ERROR, STOPPED
 from cutline.core.bar import Bar
+from cutline.core.text import visible
 from cutline.figures.text import as_json
 
 if TYPE_CHECKING:
@@ -167,7 +169,7 @@ def run(command: tuple[str, ...], **flags: Any) -> None:
         raise
     except (Exception, SystemExit):  # Python would end with 1, which says that an arm fails
         if sys.exc_info()[0] is not SystemExit:
-            traceback.print_exc()
+            say(traceback.format_exc(), err=True, nl=False)
         code = ERROR
     sys.exit(code)
 
@@ -233,14 +235,14 @@ def _check(arms: Sequence[NamedArm], trial: Trial, bar: Bar, flags: dict[str, An
         "reward": outcome.reward,
     }
     if flags["form"] == "json":
-        click.echo(as_json(said, indent=None), nl=False)
+        say(as_json(said, indent=None), nl=False)
     else:
         said["command"] = shlex.join(command.argv)
         said["reward"] = counts
         for name, value in said.items():
             pairs = [f"{k}={v}" for k, v in value.items()] if isinstance(value, dict) else [value]
             for line in filter(None, pairs):
-                click.echo(f"{name:10}{line}")
+                say(f"{name:10}{visible(str(line))}")
                 name = ""
     if outcome.how == INTERRUPTED:
         return STOPPED

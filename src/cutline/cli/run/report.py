@@ -4,9 +4,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from cutline.cli.printing import shorten
+from cutline.cli.printing import printable, say, shorten
 from cutline.cli.run.crew import Crew
 from cutline.cli.shared import note
 from cutline.cli.stores.opening import MEMORY
@@ -27,11 +25,11 @@ def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
     code = STOPPED if crew.stopped else exit_code(verdict, bar)
     if flags["form"] == "json":
         said = report_of(crew.campaign, verdict, bar, code=code)
-        click.echo(as_json(said, indent=None), nl=False)
+        say(as_json(said, indent=None), nl=False)
     else:
         lines = [headline(verdict, bar), "", *_table(verdict, bar, crew.notes), ""]
         lines += _footnotes(verdict, head.spent, head.budget)
-        click.echo("\n".join([*lines, f"exit code {code}: {ending(code, bar)}"]))
+        say("\n".join([*lines, f"exit code {code}: {ending(code, bar)}"]))
     out = code in (UNDECIDED, FAILING) and verdict.undecided and head.spent == head.budget
     if flags["store"] == MEMORY:
         if crew.stopped:
@@ -80,7 +78,8 @@ def _row(arm: "ArmVerdict", kind: str, bar: Bar, notes: dict[str, str]) -> tuple
     failed = arm.counts.failed if arm.counts is not None else 0
     why = ""
     if failed and kind in ("suspended", "undecided"):
-        why = f"{failed:,} failed" + (f", last {notes[arm.arm]}" if arm.arm in notes else "")
+        last = f", last {printable(notes[arm.arm], 200)}" if arm.arm in notes else ""
+        why = f"{failed:,} failed{last}"
     return arm.arm, kind, mean, bar.known(arm), f"{arm.pulls:,}", why
 
 

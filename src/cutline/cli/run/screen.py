@@ -10,12 +10,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from cutline.cli.printing import shorten
+from cutline.cli.printing import say, shorten
 from cutline.cli.run.axis import ruler, scale, strip
 from cutline.cli.run.watch import Watch
 from cutline.core.bar import Bar
+from cutline.core.text import visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -74,12 +73,12 @@ class Lines:
 
     def tell(self, line: str, good: bool) -> None:
         """Say something that stays."""
-        click.echo(f"cutline: {line}", err=True)
+        say(f"cutline: {visible(line)}", err=True)
 
     def show(self, watch: Watch, flights: Sequence[Flight], elsewhere: int) -> None:
         """Say where it stands."""
         flying = len(flights) + elsewhere
-        click.echo(f"cutline: {watch.progress()}; {watch.counts()}; {flying} in flight", err=True)
+        say(f"cutline: {watch.progress()}; {watch.counts()}; {flying} in flight", err=True)
 
 
 class Screen:
@@ -92,7 +91,7 @@ class Screen:
         from rich.console import Console
         from rich.live import Live
 
-        self._title, self._bar = title, bar
+        self._title, self._bar = visible(title), bar
         self._console = Console(stderr=True, highlight=False)
         self._live = Live(
             console=self._console, auto_refresh=False, transient=True, vertical_overflow="crop"
@@ -110,7 +109,7 @@ class Screen:
         from rich.text import Text
 
         mark = ("✓ ", "green") if good else ("✗ ", "red")
-        self._console.print(Text.assemble(mark, line))
+        self._console.print(Text.assemble(mark, visible(line)))
 
     def show(self, watch: Watch, flights: Sequence[Flight], elsewhere: int) -> None:
         """Draw it again."""

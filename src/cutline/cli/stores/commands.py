@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cutline.cli.printing import printable, spent_of
+from cutline.cli.printing import hand_over, named, say, spent_of
 from cutline.cli.shared import formatted
 from cutline.cli.stores.opening import (
     STORE,
@@ -19,6 +19,7 @@ from cutline.cli.stores.opening import (
     pick,
     stored_campaign,
 )
+from cutline.core.text import visible
 from cutline.figures.text import aligned, as_csv, as_json
 
 FAULTS = "its records do not follow from one another, so something else has changed them"
@@ -45,21 +46,21 @@ def list_(where: str, format: str) -> None:
             made = datetime.fromtimestamp(row["created"], UTC)
             row["created"] = made.strftime("%Y-%m-%dT%H:%M:%SZ")
         if format == "json":
-            click.echo(as_json(rows), nl=False)
+            say(as_json(rows), nl=False)
         elif format == "csv":
             columns = list(rows[0]) if rows else ["name"]
-            click.echo(as_csv(rows, columns), nl=False)
+            hand_over(as_csv(rows, columns))
         elif rows:
-            click.echo(_list_table(rows), nl=False)
+            say(_list_table(rows), nl=False)
         else:
-            click.echo(f"there is no campaign in {store.shown}")
+            say(f"there is no campaign in {store.shown}")
 
 
 def _list_table(rows: Sequence[dict[str, Any]]) -> str:
     heads = ["campaign", "status", "arms", "settled", "spent", "in flight", "created"]
     lines = [
         [
-            printable(row["name"]),
+            named(row["name"]),
             row["status"],
             f"{row['arms']:,}",
             "-" if row["settled"] is None else f"{row['settled']:,}",
@@ -93,7 +94,7 @@ def audit(where: str, name: str | None, rule: str | None) -> None:
         pulls = campaign.access.head().pulls
         with _working(f"replaying {pulls:,} pulls"):
             found = replay(campaign)
-        click.echo(
+        say(
             f"campaign {campaign.name!r} in {campaign.store.shown}: "
             f"{found.events:,} events replayed, {found.pulls:,} pulls"
         )
@@ -103,8 +104,8 @@ def audit(where: str, name: str | None, rule: str | None) -> None:
                 "a late value that was changed in one of them goes unnoticed"
             )
         for fault in found.faults:
-            click.echo(f"fault: {fault}")
-        click.echo("it holds" if found.holds else f"it does not hold: {FAULTS}")
+            say(f"fault: {visible(fault)}")
+        say("it holds" if found.holds else f"it does not hold: {FAULTS}")
     if not found.holds:
         sys.exit(1)
 
@@ -147,7 +148,7 @@ def upgrade(where: str, backed_up: bool) -> None:
         except OlderStore:
             pass
         else:
-            click.echo(f"{store.shown} is up to date: nothing was to be done")
+            say(f"{store.shown} is up to date: nothing was to be done")
             return
         server = "://" in where
         if server and not backed_up:
@@ -157,9 +158,9 @@ def upgrade(where: str, backed_up: bool) -> None:
             )
         done: Any = store.upgrade()  # type: ignore[attr-defined]  # both kinds of tables have it
         had = done if server else done[0]
-        click.echo(f"{store.shown} was version {had} and is up to date now")
+        say(f"{store.shown} was version {had} and is up to date now")
         if not server:
-            click.echo(f"the file as it was: {done[1]}")
+            say(f"the file as it was: {done[1]}")
 
 
 @click.command()
@@ -185,14 +186,13 @@ def delete(where: str, name: str | None, yes: bool, compact: bool) -> None:
                 )
             (head,) = (head for head in store.heads() if head.name == chosen)
             flying = f", {head.flying:,} of them in flight" if head.flying else ""
-            click.confirm(
+            question = (
                 f"Delete campaign {chosen!r} in {store.shown}, {head.arms:,} arms and "
-                f"{head.pulls:,} pulls{flying}, for good?",
-                abort=True,
-                err=True,
+                f"{head.pulls:,} pulls{flying}, for good?"
             )
+            click.confirm(visible(question), abort=True, err=True)
         store.delete(chosen)
-        click.echo(f"campaign {chosen!r} was deleted from {store.shown}")
+        say(f"campaign {chosen!r} was deleted from {store.shown}")
         if compact:
             with _working("giving the room back"):
                 store.compact()

@@ -1,19 +1,21 @@
 """cutline export."""
 
 import contextlib
-import csv
+import io
 import json
 import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import click
 
+from cutline.cli.printing import say
 from cutline.cli.shared import writable
 from cutline.cli.stores.opening import by_name, in_store, stored_campaign
+from cutline.figures.text import csv_writer, guarded
 
 Take = Callable[[list[dict[str, Any]]], None]
 
@@ -38,14 +40,25 @@ FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "pa
     help="[default: what the ending of --out says, else csv]",
 )
 @click.option(
+    "--raw",
+    is_flag=True,
+    help="Leave texts in CSV as they are, also those that a spreadsheet takes for formulas.",
+)
+@click.option(
     "--out", type=click.Path(dir_okay=False), help="The file to write.  [default: the output]"
 )
-def export(where: str, name: str | None, what: str, form: str | None, out: str | None) -> None:
+def export(
+    where: str, name: str | None, what: str, form: str | None, out: str | None, raw: bool
+) -> None:
     """Write all pulls of a campaign as CSV, JSON Lines or Parquet.
 
     They are as they were at one moment, whatever workers do meanwhile. A reward is what was told;
     late is one that came when its pull had been given up and could not count any more. asked and
     settled are numbers of events, in the one order of all that happened. Parquet needs pyarrow.
+    Rewards and thresholds are as they are counted, also where the bar was put as a failure rate.
+
+    In CSV a text that a spreadsheet would take for a formula (it begins with = + - @ or a tab) gets
+    an apostrophe in front, unless --raw is said. JSON Lines and Parquet hold all texts as they are.
 
     \b
     cutline export --store evals.db --name nightly > pulls.csv
@@ -56,6 +69,8 @@ def export(where: str, name: str | None, what: str, form: str | None, out: str |
         from cutline.campaign import looking
 
         chosen = _format(form, out)
+        if raw and chosen != "csv":
+            raise click.UsageError(f"--raw is for CSV: {chosen} holds all texts as they are")
         writable(out)
         _refuse_the_store(out, where)
         if chosen == "parquet":
@@ -65,8 +80,17 @@ def export(where: str, name: str | None, what: str, form: str | None, out: str |
         pulls = what == "pulls"
         columns = looking.PULL_COLUMNS if pulls else looking.ARM_COLUMNS
         each = looking.each_pull if pulls else looking.each_arm
-        with _whole(out, binary=chosen == "parquet") as file, _WRITERS[chosen](file, columns) as w:
-            each(campaign, w)
+        writer = _WRITERS["raw csv" if raw else chosen]
+        with _whole(out, binary=chosen == "parquet") as file, writer(file, columns) as take:
+            each(campaign, take)
+
+
+class _Terminal(io.TextIOBase):
+    """A terminal to write to, which gets nothing that it would obey."""
+
+    def write(self, text: str) -> int:
+        say(text, nl=False)
+        return len(text)
 
 
 def _format(form: str | None, out: str | None) -> str:
@@ -104,7 +128,7 @@ def _refuse_the_store(out: str | None, where: str) -> None:
 def _whole(out: str | None, *, binary: bool) -> Iterator[IO[Any]]:
     """The file to write to, which gets its name once it is whole; or the output."""
     if out is None:
-        yield sys.stdout
+        yield cast(IO[Any], _Terminal() if sys.stdout.isatty() else sys.stdout)
         return
     path = Path(out)
     special = _is_special(out)
@@ -123,7 +147,14 @@ def _whole(out: str | None, *, binary: bool) -> Iterator[IO[Any]]:
 
 @contextlib.contextmanager
 def _csv(file: IO[str], columns: dict[str, type]) -> Iterator[Take]:
-    writer = csv.DictWriter(file, fieldnames=list(columns), lineterminator="\n")
+    writer = csv_writer(file, list(columns))
+    writer.writeheader()
+    yield lambda rows: writer.writerows(map(guarded, rows))
+
+
+@contextlib.contextmanager
+def _raw_csv(file: IO[str], columns: dict[str, type]) -> Iterator[Take]:
+    writer = csv_writer(file, list(columns))
     writer.writeheader()
     yield writer.writerows
 
@@ -145,7 +176,12 @@ def _parquet(file: IO[bytes], columns: dict[str, type]) -> Iterator[Take]:
         yield lambda rows: writer.write_table(pa.Table.from_pylist(rows, schema=schema))
 
 
-_WRITERS: dict[str, Any] = {"csv": _csv, "jsonl": _json_lines, "parquet": _parquet}
+_WRITERS: dict[str, Any] = {
+    "csv": _csv,
+    "raw csv": _raw_csv,
+    "jsonl": _json_lines,
+    "parquet": _parquet,
+}
 
 
 def _see_that_there_is_pyarrow() -> None:

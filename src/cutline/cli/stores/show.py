@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cutline.cli.asked import asked_instead, flag
-from cutline.cli.printing import printable, spent_of
+from cutline.cli.printing import hand_over, named, printable, say, spent_of
 from cutline.cli.shared import formatted, numbers, writable
 from cutline.cli.stores.opening import by_name, by_rule, in_store, stored_campaign
 from cutline.cli.verdicts import arm_rows, report_of, words_of
@@ -97,13 +97,13 @@ def show(where: str, name: str | None, rule: str | None, **flags: Any) -> None:
             figure: Any = plot(verdict, bar=bar).figure
             save_figure(figure, flags["plot"])
         if flags["format"] == "table":
-            click.echo(_text(campaign, verdict, bar, called, what_if, flags), nl=False)
+            say(_text(campaign, verdict, bar, called, what_if, flags), nl=False)
         elif flags["format"] == "csv":
             rows = arm_rows(verdict, bar, called)
-            click.echo(as_csv(rows, list(rows[0])), nl=False)
+            hand_over(as_csv(rows, list(rows[0])))
         else:
             said = report_of(campaign, verdict, bar, what_if=what_if, rate=flags["rate"])
-            click.echo(as_json(said), nl=False)
+            say(as_json(said), nl=False)
 
 
 def _verdict(campaign: "Campaign", flags: dict[str, Any]) -> "tuple[Verdict, Bar, bool]":
@@ -134,9 +134,9 @@ def _show_pulls(campaign: "Campaign", flags: dict[str, Any]) -> None:
         )
     rows = pulls_of(campaign, flags["arm"])
     if flags["format"] == "json":
-        click.echo(as_json(rows), nl=False)
+        say(as_json(rows), nl=False)
     elif flags["format"] == "csv":
-        click.echo(as_csv(rows, list(PULL_COLUMNS)), nl=False)
+        hand_over(as_csv(rows, list(PULL_COLUMNS)))
     else:
         lines = [["number", "pull", "state", "reward", "cost", "note"]]
         for row in rows:
@@ -153,7 +153,7 @@ def _show_pulls(campaign: "Campaign", flags: dict[str, Any]) -> None:
                     note,
                 ]
             )
-        click.echo(aligned(lines, left=(1, 2, 5)), nl=False)
+        say(aligned(lines, left=(1, 2, 5)), nl=False)
 
 
 # The verdict.
@@ -197,8 +197,8 @@ def _headline(campaign: "Campaign") -> str:
     stops = "" if row["confidence"] is None else f", to confidence {row['confidence']:g}"
     flying = f", {row['in_flight']:,} in flight" if row["in_flight"] else ""
     return (
-        f"{printable(row['name'])}: {row['status']}; {spent_of(row)} {row['unit']} spent{flying}; "
-        f"rule {row['rule']}{stops}"
+        f"{named(row['name'])}: {row['status']}; {spent_of(row)} {named(row['unit'])} spent"
+        f"{flying}; rule {named(row['rule'])}{stops}"
     )
 
 
@@ -266,7 +266,7 @@ def _table(
     arms = [verdict.arms[place] for place in places]
     wanted = bar.expected is not None
     columns: dict[str, list[str]] = {
-        "arm": [printable(arm.arm) for arm in arms],
+        "arm": [named(arm.arm) for arm in arms],
         "so far" if wanted else "side": [bar.so_far(arm) for arm in arms],
         "verdict" if wanted else "proven": [_proven(bar, arm) for arm in arms],
         bar.unit: [f"{bar.shown(arm.mean):.4g}" if arm.pulls else "-" for arm in arms],
@@ -303,7 +303,7 @@ def _bar(verdict: "Verdict", bar: Bar, place: int) -> str:
 def _named(what: str, arms: Sequence[str], why: str) -> list[str]:
     if not arms:
         return []
-    names = ", ".join(map(printable, arms[:10])) + (" and more" if len(arms) > 10 else "")
+    names = ", ".join(map(named, arms[:10])) + (" and more" if len(arms) > 10 else "")
     return [f"{what}, {len(arms):,}: {names} ({why})"]
 
 

@@ -7,7 +7,10 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from matplotlib.ticker import NullFormatter
+
+from cutline.core.text import visible
 
 # Okabe and Ito's palette, told apart by colour-blind readers, each with a dash of its own.
 STYLES = [
@@ -43,6 +46,13 @@ def plain(ax: Axes) -> None:
     ax.set_axisbelow(True)
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
+
+
+def as_written(legend: Legend) -> None:
+    """Show names in a legend as they are: a $ is a $, and no formula."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+        text.set_text(visible(text.get_text()))
 
 
 def save_figure(figure: Figure, path: str | Path) -> None:

@@ -8,8 +8,9 @@ from matplotlib.axes import Axes
 
 from cutline.core.bar import OTHER, Bar
 from cutline.core.tally import Floats
+from cutline.core.text import visible
 from cutline.core.verdict import ArmVerdict, Verdict
-from cutline.figures.draw.base import STYLES, new_figure, plain, style
+from cutline.figures.draw.base import STYLES, as_written, new_figure, plain, style
 from cutline.figures.draw.curves import draw_error_curves, legend_of
 from cutline.figures.tables import error_curves, error_label
 from cutline.simulation.result import Result
@@ -38,7 +39,7 @@ def plot(what: Result | Verdict, ax: Axes | None = None, *, bar: Bar | None = No
     curves = error_curves(what)
     draw_error_curves(curves, ax)
     ax.set_ylabel(error_label(what.goal))
-    ax.legend(*legend_of(curves, ax), frameon=False, fontsize="small")
+    as_written(ax.legend(*legend_of(curves, ax), frameon=False, fontsize="small"))
     ax.set_title(f"{what.games:,} games, {len(what.arms)} arms", fontsize="medium")
     return ax
 
@@ -57,7 +58,7 @@ def _stops(result: Result, ax: Axes) -> Axes:
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("pulls")
     ax.set_ylabel("share of games still going")
-    ax.legend(frameon=False, fontsize="small")
+    as_written(ax.legend(frameon=False, fontsize="small"))
     ax.set_title(f"{result.games:,} games, stopping at {confidence:.4g}", fontsize="medium")
     plain(ax)
     return ax
@@ -192,7 +193,8 @@ def _span(arms: Sequence[ArmVerdict], tau: Floats, eps: Floats, bar: Bar) -> tup
 
 def _name(arm: ArmVerdict) -> str:
     """What is written beside a row, shortened in the middle."""
-    name = arm.arm if len(arm.arm) <= 40 else f"{arm.arm[:22]}…{arm.arm[-17:]}"
+    name = visible(arm.arm)
+    name = name if len(name) <= 40 else f"{name[:22]}…{name[-17:]}"
     said = ["never seen"] if not arm.pulls else []
     said += ["suspended"] if arm.status == "suspended" else []
     return f"{name} ({', '.join(said)})" if said else name
