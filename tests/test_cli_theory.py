@@ -245,7 +245,10 @@ def test_flags_win_over_a_file(run, tmp_path):
 
 def test_a_key_that_no_command_knows(run, tmp_path):
     (tmp_path / "spec.toml").write_text('experiment = "geometric"\neror = 0.01\n')
-    for command, keys in {"theory": "arms, budget, data", "simulate": "along, arms"}.items():
+    for command, keys in {
+        "theory": "arms, at-least, at-most, budget, data",
+        "simulate": "along, arms",
+    }.items():
         ran = run(command, "spec.toml")
         assert (ran.code, ran.out) == (2, "")
         assert f"there is no setting 'eror'; the keys are those of the flags: {keys}" in ran.err
@@ -316,7 +319,7 @@ def test_the_same_picture_twice(run):
     ("words", "told"),
     [
         ("theory", "give one of --experiment, --means and --data"),
-        ("theory --means 0.1,0.9", "give the bar with --threshold"),
+        ("theory --means 0.1,0.9", "give the bar with one of --at-least"),
         (f"{BOUNDS} --error 0", "error must lie between 0 and 1, got 0.0"),
         (f"{BOUNDS} --error 1.5", "error must lie between 0 and 1, got 1.5"),
         (f"{BOUNDS} --error small", "--error"),
