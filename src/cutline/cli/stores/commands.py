@@ -99,7 +99,7 @@ def audit(where: str, name: str | None, rule: str | None) -> None:
             f"{found.events:,} events replayed, {found.pulls:,} pulls"
         )
         if found.unchecked:
-            click.echo(
+            say(
                 f"{found.unchecked:,} rows are from before checksums were kept: a note, a token or "
                 "a late value that was changed in one of them goes unnoticed"
             )
