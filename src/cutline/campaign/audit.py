@@ -14,6 +14,7 @@ from cutline.campaign.records import ASKED, STATES, Arm, Head, PullRow
 from cutline.campaign.replay import LateTells, Replay, happenings
 from cutline.campaign.stores import Transaction
 from cutline.campaign.terms import Terms
+from cutline.core.bar import Bar
 from cutline.rules.base import Rule
 
 # What was damaged may name what is not there.
@@ -68,6 +69,9 @@ def _audit(rule: Rule, t: Transaction, terms_of: Callable[[dict[str, Any]], Term
         arms = t.all_arms()
         if digest_of(arms[: t.head.settings["first_arms"]]) != t.head.settings["digest"]:
             faults.append("the arms are not those that the campaign began with")
+        put = t.head.settings.get("asked")
+        if put is not None and Bar.from_dict(put, 0.0, 0.0).threshold != arms[0].threshold:
+            faults.append("the bar as it was put is not the threshold of the arms")
         late = LateTells(t.events())
         replay = Replay(rule, t.head, arms, late)
         in_order = True
