@@ -940,6 +940,30 @@ def test_ctrl_c_shows_the_games_so_far_and_soon(run, tmp_path):
     assert Path("merged.json").read_text() == Path("whole.json").read_text()
 
 
+def test_ctrl_c_ends_a_game_that_would_take_an_hour(run, tmp_path):
+    run(f"{TWO_ARMS} --rules apt --games 8")  # compiled now, so that games are under way soon
+    words = f"{TWO_ARMS} --rules apt --games 64 --budget {2**32 - 1} --threads 2"
+    process = start(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_until(lambda: seconds_of_work(process.pid) > 3)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=10)
+    assert (process.returncode, err.strip()) == (130, "cutline: stopped")
+
+
+def seconds_of_work(pid):
+    """How much processor time a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(condition, seconds=60):
+    """Wait for something that will be true."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
 def interrupt_after(done, monkeypatch):
     """Press Ctrl-C once that many games are done."""
 

@@ -3,7 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from cutline.simulation.engine import Ends, Player, orders
 from cutline.simulation.goals import SIDES, Goal, parse_goal
 from cutline.simulation.kernels import BUNDLE, LANES
 from cutline.simulation.live import Delay, Live, live_settings
+from cutline.simulation.pool import DaemonPool
 from cutline.simulation.result import Result
 from cutline.simulation.stops import Stops
 
@@ -142,7 +143,7 @@ def simulate(
         pulls = pulls if beyond is None else 8 * min(pulls, 50_000 * len(plans))
         chunk = _chunk(pulls, games, workers)
     starts = range(first_game, first_game + games, chunk)
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="cutline")
+    pool = DaemonPool(workers)
     waiting: deque[Future[Result]] = deque()
     done = 0
     try:
@@ -159,11 +160,11 @@ def simulate(
             if progress is not None:
                 progress(done, games)
     except KeyboardInterrupt:
-        for future in waiting:
-            future.cancel()
         raise Interrupted(result if done else None) from None
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for future in waiting:
+            future.cancel()
+        pool.close()
 
 
 @dataclass(frozen=True)
