@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from cutline.campaign.access import Access
 from cutline.campaign.campaign import Campaign
 from cutline.campaign.errors import UnknownArm
@@ -228,8 +230,8 @@ def _count_again(terms: Terms, arms: Sequence[Arm], comings: Sequence[_Coming]) 
     """
     for arm in arms:
         arm.pulls, arm.total, arm.squares, arm.fed, arm.proof = 0, 0.0, 0.0, 0, None
-    ledgers = [terms.ledger(arm) for arm in arms]
     early: list[dict[int, float | None]] = [{} for _ in arms]
+    weighs: list[list[float]] = [[] for _ in arms]
     told = 0
     for coming in comings:
         pull = coming.pull
@@ -248,10 +250,12 @@ def _count_again(terms: Terms, arms: Sequence[Arm], comings: Sequence[_Coming]) 
         while arm.fed in line:
             turns.append(line.pop(arm.fed))
             arm.fed += 1
-        ledger = ledgers[pull.arm]
-        for turn in turns:
-            if ledger is not None and turn is not None:
-                ledger.feed(turn)
-    for arm, ledger in zip(arms, ledgers, strict=True):
-        if ledger is not None and ledger.numbers[0]:
-            arm.proof = ledger.numbers
+        weighs[pull.arm] += [turn for turn in turns if turn is not None]
+    if terms.evidence is None:
+        return
+    filled = [(arm, own) for arm, own in zip(arms, weighs, strict=True) if own]
+    ledgers = [ledger for arm, _ in filled if (ledger := terms.ledger(arm)) is not None]
+    values = np.array([value for _, own in filled for value in own])
+    terms.evidence.feed_many(ledgers, values, [len(own) for _, own in filled])
+    for (arm, _), ledger in zip(filled, ledgers, strict=True):
+        arm.proof = ledger.numbers

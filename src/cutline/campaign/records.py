@@ -1,7 +1,12 @@
 """What a store keeps: a campaign, its arms, its pulls, and what else happened."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from cutline.core.tally import Floats, Ints
 
 # States of a pull.
 ASKED, TOLD, FAILED, LOST, LATE, RETURNED, ATTACHED, ATTACHED_UNWEIGHED = range(8)
@@ -131,6 +136,27 @@ class PullRow:
     def id(self) -> str:
         """The handle: the pull's number and 64 random bits."""
         return f"{self.seq}-{self.token:016x}"
+
+
+class Outcomes(NamedTuple):
+    """What evidence needs of some pulls, as columns; a reward that there is not is NaN."""
+
+    seq: Ints
+    arm: Ints
+    nth: Ints
+    state: Ints
+    reward: Floats
+
+    @classmethod
+    def of(cls, pulls: Sequence[PullRow]) -> "Outcomes":
+        """The columns of some pulls."""
+        return cls(
+            np.array([pull.seq for pull in pulls], dtype=np.int64),
+            np.array([pull.arm for pull in pulls], dtype=np.int64),
+            np.array([pull.nth for pull in pulls], dtype=np.int64),
+            np.array([pull.state for pull in pulls], dtype=np.int64),
+            np.array([pull.reward for pull in pulls], dtype=np.float64),  # None becomes NaN
+        )
 
 
 @dataclass(slots=True)

@@ -24,6 +24,7 @@ from cutline.campaign.records import (
     Arm,
     Event,
     Head,
+    Outcomes,
     PullRow,
 )
 from cutline.campaign.stores import MemoryStore, Transaction
@@ -297,6 +298,9 @@ class _Game:
         for number, pull in list(some.items()):  # added in the order of their numbers
             if number >= seq:
                 yield pull
+
+    def outcomes(self, seq: int) -> Iterator[Outcomes]:
+        yield Outcomes.of(list(self.since(seq)))
 
     def expired(self) -> list[PullRow]:
         return []

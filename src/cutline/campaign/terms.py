@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
+import numpy as np
+
 from cutline.campaign.records import OPEN, Arm
 from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 from cutline.core.rows import NumberCache
 from cutline.core.stopping import bar_of
+from cutline.core.tally import Floats, Ints
 from cutline.rules.base import (
     LATE,
     MANY,
@@ -45,6 +48,9 @@ class Terms:
     seed: int
     _columns: dict[tuple[float, float, float | None], dict[str, float]] = field(
         default_factory=dict, repr=False
+    )
+    _fresh: dict[tuple[float, float, float | None], tuple[float, ...]] = field(
+        default_factory=dict, repr=False, compare=False
     )
     cache: NumberCache = field(default_factory=NumberCache, repr=False, compare=False)
     _asked: list[tuple[list[object], Problem]] = field(
@@ -83,6 +89,16 @@ class Terms:
     def reward(self) -> Callable[[Arm, float], float]:
         """What a value counts for, from the origin on: itself, or whether it is above the level."""
         return self._write(f"def part(arm, raw):\n    return {self._reward}\n")
+
+    def rewards_of(self, arms: Sequence[Arm], which: Ints, raw: Floats) -> Floats:
+        """What values count for, from the origin on; each is of the arm that ``which`` says."""
+        counted: Floats = raw
+        if self.rewards is not self.measured:
+            counted = (raw > np.array([arm.level for arm in arms])[which]).astype(np.float64)
+        if self._from_threshold:
+            origins: Floats = np.array([arm.threshold for arm in arms])
+            return counted - origins[which]
+        return counted - self._low
 
     @property
     def _reward(self) -> str:
@@ -276,9 +292,10 @@ class Terms:
         if columns is None:
             alone = problem_of([arm], self.rewards)
             columns = self._columns[key] = arm_columns(evidence, alone, 0)
-        if arm.proof is None:
-            return Ledger(evidence, columns)
-        return Ledger.restored(evidence, columns, arm.proof)
+            self._fresh[key] = Ledger(evidence, columns).numbers
+        return Ledger.restored(
+            evidence, columns, self._fresh[key] if arm.proof is None else arm.proof
+        )
 
     def bar(self, arms: int, confidence: float | None = None) -> float:
         """The logarithm of the e-value that proves an arm, with so many arms in all."""

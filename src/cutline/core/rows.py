@@ -267,8 +267,10 @@ class Rows:
         tallies = self.tallies
         with np.errstate(invalid="ignore", divide="ignore"):
             means = tallies.origin + tallies.total / tallies.pulls
-        means[tallies.pulls == 0] = math.nan
-        return means.tolist()  # type: ignore[no-any-return]
+        found: list[float] = means.tolist()
+        for arm in np.flatnonzero(tallies.pulls == 0).tolist():
+            found[arm] = math.nan  # this one and no other, so that equal columns are equal
+        return found
 
     def interval(self, arm: int) -> tuple[float, float]:
         """The interval of an arm."""

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 from urllib.parse import unquote_plus
 
-from cutline.campaign.records import Arm, Event, Head, PullRow
+from cutline.campaign.records import Arm, Event, Head, Outcomes, PullRow
 
 Place = Callable[[Arm, int], float | None]
 
@@ -67,6 +67,9 @@ class Transaction(Protocol):
 
     def since(self, seq: int, arm: int | None = None) -> Iterable[PullRow]:
         """The pulls from a number on, in order; of one arm or of all."""
+
+    def outcomes(self, seq: int) -> Iterable[Outcomes]:
+        """The pulls from a number on, in order, some at a time: what evidence needs of them."""
 
     def expired(self) -> list[PullRow]:
         """The pulls in flight whose lease has run out, the oldest lease first."""

@@ -13,8 +13,10 @@ from types import TracebackType
 import numpy as np
 
 from cutline.campaign.errors import UnknownCampaign
-from cutline.campaign.records import TOLD, Arm, Event, Head, PullRow
+from cutline.campaign.records import TOLD, Arm, Event, Head, Outcomes, PullRow
 from cutline.campaign.stores.base import Place
+
+MANY = 100_000  # pulls that are handed on at once
 
 
 class MemoryStore:
@@ -226,6 +228,20 @@ class _Game:
             if arm is None or pull.arm == arm:
                 yield pull
 
+    def outcomes(self, seq: int) -> Iterator[Outcomes]:
+        for start in range(seq, len(self._pulls), MANY):
+            some = self._pulls[start : start + MANY]
+            packed = np.array([isinstance(pull, bytes) for pull in some], dtype=bool)
+            told = np.frombuffer(b"".join(p for p in some if isinstance(p, bytes)), _COLUMNS)
+            rest = Outcomes.of([pull for pull in some if not isinstance(pull, bytes)])
+            arm, nth = np.zeros(len(some), np.int64), np.zeros(len(some), np.int64)
+            state, reward = np.full(len(some), TOLD), np.zeros(len(some))
+            for column, name in ((arm, "arm"), (nth, "nth"), (reward, "reward")):
+                column[packed] = told[name]
+                column[~packed] = getattr(rest, name)
+            state[~packed] = rest.state
+            yield Outcomes(np.arange(start, start + len(some)), arm, nth, state, reward)
+
     def expired(self) -> list[PullRow]:
         leases = self._leases
         found: dict[int, PullRow] = {}  # a heartbeat may have come at the same moment as the ask
@@ -266,6 +282,10 @@ class _Game:
 
 
 _TOLD = struct.Struct("<6qd")
+_COLUMNS = np.dtype(
+    [(name, "<i8") for name in ("token", "arm", "nth", "cost", "asked", "settled")]
+    + [("reward", "<f8")]
+)
 
 
 def _packed(pull: PullRow) -> bytes:

@@ -8,8 +8,10 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from cutline.campaign.errors import UnknownCampaign
-from cutline.campaign.records import ASKED, Arm, Event, Head, PullRow
+from cutline.campaign.records import ASKED, Arm, Event, Head, Outcomes, PullRow
 from cutline.campaign.stores import base
 from cutline.campaign.stores.base import Place, chunks
 from cutline.campaign.stores.checking import misfits
@@ -270,6 +272,27 @@ class SQLTransaction:
                 self._fetch_arms({row[2] for row in rows})
             for row in rows:
                 yield self._pulls.get(row[0]) or PullRow(*row)
+            if len(rows) < size:
+                return
+            seq = rows[-1][0] + 1
+
+    def outcomes(self, seq: int) -> Iterator[Outcomes]:
+        self._flush_pulls()
+        sql = (
+            "SELECT seq, arm, nth, state, reward FROM pull WHERE campaign = ? AND seq >= ? "
+            "ORDER BY seq LIMIT ?"
+        )
+        size = 20_000
+        while rows := self._db.rows(sql, [self.head.id, seq, size]):
+            numbers, arms, nths, states, rewards = zip(*rows, strict=True)
+            self._fetch_arms(set(arms))
+            yield Outcomes(
+                np.array(numbers, dtype=np.int64),
+                np.array(arms, dtype=np.int64),
+                np.array(nths, dtype=np.int64),
+                np.array(states, dtype=np.int64),
+                np.array(rewards, dtype=np.float64),  # None becomes NaN
+            )
             if len(rows) < size:
                 return
             seq = rows[-1][0] + 1
