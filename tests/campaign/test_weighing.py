@@ -106,7 +106,7 @@ def test_bulk_gives_the_numbers_of_one_by_one(kind, where, tmp_path, monkeypatch
             assert audit(campaign).holds
         random.setstate(state)
         assert found[0] == found[1]
-        assert sum(fed for fed, _ in found[0][1]) > 60  # or this shows nothing
+        assert sum(fed for fed, _ in found[0][1]) > 40  # or this shows nothing
         monkeypatch.undo()
 
 
