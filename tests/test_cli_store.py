@@ -216,8 +216,8 @@ def test_show_is_the_verdict_sorted_by_how_far_arms_are_above_the_bar(run):
     assert f"at most {verdict.error_bound:.3g} (error bound)" in ran.out
     assert f"about {verdict.error_estimate:.3g} (a model's estimate, no guarantee)" in ran.out
     assert ran.out.endswith(f"assumes: {verdict.assumes}\n")
-    # Against bars of their own: 1 - 0.99, 0.5 - 0.1, 0 - 0.5.
-    rows = verdict_table(run("show --threshold 0.5,0.99,0.1").out)
+    # Against bars of their own: 1 - 0.9, 0.5 - 0.1, 0 - 0.5.
+    rows = verdict_table(run("show --threshold 0.5,0.9,0.1").out)
     assert [row["arm"] for row in rows] == ["edge", "heads", "tails"]
 
 
@@ -296,10 +296,13 @@ def test_show_at_another_confidence(run):
 def test_what_if_says_that_the_guarantee_is_lost(run):
     play(budget=90)
     ran = run("show --threshold 0.97")
-    assert "What if mean against 0.97 ± 0.1: the same rewards, counted and weighed again" in ran.out
+    assert ran.code == 2
+    assert "at most 0.03 makes sense" in ran.err  # the precision is still the campaign's
+    ran = run("show --threshold 0.8")
+    assert "What if mean against 0.8 ± 0.1: the same rewards, counted and weighed again" in ran.out
     assert "A bar chosen after looking loses the guarantee" in ran.out
     assert "assumes: no guarantee any more: " in ran.out
-    assert [row["bar"] for row in verdict_table(ran.out)] == ["0.97 ± 0.1"] * 3
+    assert [row["bar"] for row in verdict_table(ran.out)] == ["0.8 ± 0.1"] * 3
     told = json.loads(run("show --threshold 0.97 --precision 0.01 --format json").out)
     assert (told["guarantee"], told["what_if"]) == (False, True)
     assert told["arms"][0]["precision"] == 0.01

@@ -140,10 +140,10 @@ def test_an_arm_never_seen_is_a_coin_flip():
 
 
 def test_no_mean_lies_beyond_the_range():
-    assert chance("binary", Tally(1, 1.0, 1.0), tau=0.05, eps=0.1) == 0.0
+    assert chance("binary", Tally(1, 1.0, 1.0), tau=0.05, eps=0.05) == 0.0
     assert chance("poisson", Tally(1, 1.0, 1.0), tau=0.05, eps=0.05) == 0.0
-    assert chance("bounded", Tally(1, 0.3, 0.09), tau=0.9, eps=0.2) == 0.0
-    assert chance("bounded", Tally(1, 0.95, 0.9), tau=0.9, eps=0.2) > 0.0
+    assert chance("bounded", Tally(1, 0.3, 0.09), tau=0.9, eps=0.1) == 0.0
+    assert chance("bounded", Tally(1, 0.95, 0.9), tau=0.9, eps=0.1) > 0.0
 
 
 @pytest.mark.parametrize("reward", [0.6, 0.7, 1e9, 1.1e-7 + 0.5])

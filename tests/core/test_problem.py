@@ -81,13 +81,13 @@ def test_loss_counts_only_arms_outside_the_band():
 def test_answer_is_mean_at_least_threshold():
     tallies = Tallies.of([Tally(100, 7.0), Tally(100, 6.0), Tally()])
     # 0.07 * 100 is 7.000000000000001 in binary; the mean 7/100 is exactly the threshold's float.
-    assert problem(threshold=0.07).decide(tallies) == [True, False, None]
+    assert problem(threshold=0.07, precision=0.05).decide(tallies) == [True, False, None]
 
 
 def test_gaps_and_complexity_with_thresholds_of_their_own():
-    own = problem(threshold=[0.1, 0.5, 0.9], precision=[0.0, 0.1, 0.2])
-    assert np.allclose(own.gaps([0.2, 0.2, 0.2]), [0.1, 0.4, 0.9])
-    assert own.complexity([0.2, 0.2, 0.2]) == pytest.approx(100 + 6.25 + 1 / 0.81)
+    own = problem(threshold=[0.1, 0.5, 0.9], precision=[0.0, 0.1, 0.1])
+    assert np.allclose(own.gaps([0.2, 0.2, 0.2]), [0.1, 0.4, 0.8])
+    assert own.complexity([0.2, 0.2, 0.2]) == pytest.approx(100 + 6.25 + 1 / 0.64)
     assert own.complexity([0.1, 0.2, 0.2]) == math.inf
     with pytest.raises(ValueError, match="one mean per arm"):
         own.gaps([0.1])

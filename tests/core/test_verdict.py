@@ -233,14 +233,14 @@ def test_every_arm_is_held_against_its_own_threshold_and_precision():
     assert verdict["b"].log_below == pytest.approx(above(15, 30, 1 - 0.95), rel=1e-9)
 
 
-def test_an_edge_outside_the_range_needs_no_proof():
-    """No mean is below -0.05, so "above" cannot be wrong, and zeros can prove the other edge."""
-    verdict = judge(coins("abc", threshold=0.05), {"a": [1], "b": [0] * 60})
+def test_an_edge_at_the_end_of_the_range_is_proven_by_one_reward():
+    """No mean is below 0, so one success proves "above"; zeros can prove the other edge."""
+    problem = Problem(arms=list("abc"), threshold=0.1, precision=0.1, rewards="binary")
+    verdict = judge(problem, {"a": [1], "b": [0] * 60})
     assert verdict["a"].proven == "above"
     assert verdict["a"].p_value == 0.0
-    assert verdict["b"].proven == "within precision"
-    assert verdict["b"].side == "below"
-    assert verdict["c"].proven == "above"  # as true as ever, but it has no side yet
+    assert verdict["b"].proven == verdict["b"].side == "below"
+    assert verdict["c"].proven is None
     assert verdict["c"].p_value == 1.0
     assert verdict.error_bound == 1.0
 
@@ -673,7 +673,8 @@ def test_a_verdict_survives_pickling_and_copying():
 def test_numbers_of_all_arms_at_once_are_those_of_each():
     rng = np.random.default_rng(7)
     rewards = [(rng.random(rng.integers(0, 60)) < rng.random()).astype(int) for _ in range(200)]
-    problem = coins(200, threshold=np.where(np.arange(200) % 2, 0.5, rng.random(200)).tolist())
+    places = 0.1 + 0.8 * rng.random(200)
+    problem = coins(200, threshold=np.where(np.arange(200) % 2, 0.5, places).tolist())
     verdict, other = judge(problem, rewards), judge(problem, rewards)
     table = verdict.columns()  # in bulk
     for name in COLUMNS:

@@ -34,7 +34,7 @@ from cutline.campaign.terms import Terms, problem_of
 from cutline.campaign.verdicts import verdict_on
 from cutline.core.bar import Bar
 from cutline.core.chance import seed_key
-from cutline.core.problem import Problem
+from cutline.core.problem import Problem, check_band
 from cutline.core.stopping import check_can_stop
 from cutline.core.verdict import Verdict
 from cutline.rules import Rule
@@ -300,6 +300,8 @@ class Campaign:
                 float(ties_of(terms.seed, t.head.arms, 1)[0]),
             )
             alone = problem_of([new], terms.rewards)
+            if threshold is not None or precision is not None:
+                check_band(alone)
             if t.head.budget is None:
                 check_can_stop(alone, terms.confidence)
             new.kept = start_of(terms.rule, alone)[0]

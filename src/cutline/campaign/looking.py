@@ -22,7 +22,7 @@ from cutline.campaign.records import (
 )
 from cutline.campaign.stores import MemoryStore, Store, Transaction
 from cutline.campaign.terms import Terms, problem_of
-from cutline.core.problem import PerArm, per_arm
+from cutline.core.problem import PerArm, check_band, per_arm
 from cutline.core.rewards import Rewards
 from cutline.core.verdict import Verdict
 
@@ -180,6 +180,8 @@ def what_if(
         access = Access(MemoryStore(), head.name, rule)
         played = access.terms(head.settings).rule
         problem = problem_of(arms, terms.rewards)  # refuses a precision below 0
+        if not same:
+            check_band(problem)
         numbers = numbers_of(played, problem, head.budget)
         head.settings = {**head.settings, "numbers": numbers}
         for arm, kept in zip(arms, start_of(played, problem), strict=True):

@@ -11,7 +11,7 @@ import numpy as np
 from cutline.campaign.records import OPEN, Arm
 from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
 from cutline.core.problem import Problem
-from cutline.core.rewards import Rewards
+from cutline.core.rewards import HAIR, Rewards
 from cutline.core.rows import NumberCache
 from cutline.core.stopping import bar_of
 from cutline.core.tally import Floats, Ints
@@ -206,9 +206,16 @@ class Terms:
             "def part(arm):\n"
             "    n = float(arm.pulls)\n"
             f"{self._read_arm}"
-            f"    return {value} >= tau\n",
+            f"    return {value} >= {self._bar}\n",
             estimate=estimate,
         )
+
+    @property
+    def _bar(self) -> str:
+        """What is reached to be above, in the text of a function; see :meth:`Rewards.bar`."""
+        if self.rewards.kind != "bounded":
+            return "tau"
+        return f"(tau * {HAIR!r} if arm.threshold == {self.rewards.high!r} else tau)"
 
     def side(self, arm: Arm) -> bool | None:
         """Whether the arm is above; None if never seen."""
@@ -270,7 +277,7 @@ class Terms:
         """The evidence made for the kind of reward; None where nothing can be promised."""
         known = Rewards("gaussian", sd=1.0)  # which evidence it is does not depend on the number
         rewards = known if self.sds_known else self.rewards
-        return default_evidence(Problem(arms=1, threshold=0.5, rewards=rewards))
+        return default_evidence(Problem.kept(arms=["0"], threshold=0, precision=0, rewards=rewards))
 
     @property
     def sds_known(self) -> bool:
@@ -311,12 +318,15 @@ class Terms:
 
 
 def problem_of(arms: list[Arm], rewards: Rewards, measured: Rewards | None = None) -> Problem:
-    """The problem that stored arms make up; ``measured`` is given where they have levels."""
+    """The problem that stored arms make up; ``measured`` is given where they have levels.
+
+    Bars are as they were agreed on: see :func:`~cutline.core.problem.check_band` for new ones.
+    """
     sds = [arm.sd for arm in arms]
     kind = measured or rewards
     if sds[0] is not None and kind.kind == "gaussian":
         kind = Rewards("gaussian", sd=[sd or math.nan for sd in sds])
-    return Problem(
+    return Problem.kept(
         arms=[arm.name for arm in arms],
         threshold=[arm.threshold for arm in arms],
         precision=[arm.precision for arm in arms],

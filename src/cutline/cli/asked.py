@@ -10,6 +10,7 @@ from cutline.core.bar import AT_LEAST, AT_MOST, FAILURE_RATE, PASS_RATE, THRESHO
 
 if TYPE_CHECKING:
     from cutline.campaign import Campaign
+    from cutline.core.rewards import Rewards
 
 SENSES = {"at_least": AT_LEAST, "at_most": AT_MOST, "threshold": THRESHOLD}
 
@@ -39,6 +40,35 @@ def check_value(name: str, value: float, kind: str) -> None:
         )
 
 
+def check_within(
+    name: str, values: list[float], precision: list[float], rewards: "Rewards"
+) -> None:
+    """Refuse a band past the end of the rewards' range, in the numbers that were given.
+
+    A failure rate has the range of the pass rate that it is 1 less.
+    """
+    from cutline.core.problem import Problem, check_band
+
+    arms = list(map(str, range(max(len(values), len(precision)))))
+    asked = Problem.kept(arms=arms, threshold=values, precision=precision, rewards=rewards)
+    check_band(asked, flag(name))
+
+
+def check_has_an_end(name: str, value: float, precision: float, rewards: "Rewards") -> None:
+    """Refuse to go without a budget to a bar at the end of a rate: it cannot be proven."""
+    if (name, value, precision) == ("at_most", 0.0, 0.0) and rewards.kind == "binary":
+        near, proven = "0.005", "fails less than 1 % of the time"
+    elif (name, value, precision) == ("at_least", 1.0, 0.0) and rewards.kind == "binary":
+        near, proven = "0.995", "passes more than 99 % of the time"
+    else:
+        return
+    raise click.UsageError(
+        f"{flag(name)} {value:g} needs a --budget: no number of trials proves that an arm never "
+        f"fails. To do without one, ask {flag(name)} {near} --precision 0.005: one failure then "
+        f"proves that an arm fails the bar, and enough passes that it {proven}"
+    )
+
+
 def bars_of(flags: dict[str, Any], kind: str) -> tuple[Bar, list[float]] | None:
     """The bar and its numbers, one or one per arm, as a threshold for rewards of a kind."""
     name = put_as(flags)
@@ -65,6 +95,10 @@ def asked_instead(campaign: "Campaign", flags: dict[str, Any]) -> tuple[Bar, lis
     values = [value + 0.0 for value in numbers(name.replace("_", "-"), flags[name])]
     for value in values:
         check_value(name, value, kind)
+    precision = [own.precision]
+    if flags.get("precision") is not None:
+        precision = numbers("precision", flags["precision"])
+    check_within(name, values, precision, campaign.problem.rewards)
     sense, measure, flipped = SENSES[name], own.measure, own.flipped
     if name == "threshold":
         if own.flipped:

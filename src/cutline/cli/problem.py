@@ -163,11 +163,11 @@ def bandit_of(flags: dict[str, Any], goal: "Goal") -> "Bandit":
 
     rewards = _told(flags, arms)
 
-    def held_against(threshold: list[float]) -> Bandit:
+    def held_against(threshold: list[float], precision: list[float] | None = None) -> Bandit:
         return Bandit(
             arms,
             threshold=threshold,
-            precision=given.get("precision", [0.0]),
+            precision=precision or given.get("precision", [0.0]),
             level=given.get("level"),
             names=names,
             rewards=rewards,
@@ -177,7 +177,7 @@ def bandit_of(flags: dict[str, Any], goal: "Goal") -> "Bandit":
         return held_against(given["threshold"])
     if not isinstance(goal, TopArms):
         raise click.UsageError("give the bar with one of --at-least, --at-most and --threshold")
-    bandit = held_against([0.0])
+    bandit = held_against([float(arms.means[0]) if "level" not in given else 0.0], [0.0])
     goal.check(bandit)
     told = bandit.for_best_arm() if goal.m == 1 else bandit.for_top(goal.m)
     threshold = told.problem.threshold[0]

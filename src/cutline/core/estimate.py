@@ -39,31 +39,50 @@ def wrong_chances(problem: Problem, tallies: Tallies, sides: Sequence[bool | Non
 def arm_wrong_chance(problem: Problem, arm: int, tally: Tally, side: bool | None) -> float:
     """The model's chance that one arm counts and stands on the wrong side.
 
-    Of an arm never seen it says 1/2; where no mean lies beyond the band on that side it says 0.
+    Of an arm never seen it says 1/2; where no mean lies beyond the band on that side it says 0. An
+    arm all of whose rewards are at the upper end of the range, where its threshold is, may be there
+    or anywhere below: see :func:`_below_the_end`.
     """
     n = float(tally.pulls)
     if side is None or n == 0:
         return 0.5
     # Wrong is what lies beyond the far edge: below the lower one for an arm put above.
-    sign = 1.0 if side else -1.0
-    tau = problem.threshold[arm] - tally.origin
-    edge = tau - sign * problem.precision[arm]
+    lower, upper = problem.arm_edges(arm)
+    edge = lower if side else upper
     low, high, sd = problem.rewards.low, problem.rewards.high, problem.rewards.sd
     assert low is not None and high is not None
-    if not low < edge + tally.origin < high:
+    if side and edge >= high - tally.origin:
+        return _below_the_end(n)
+    if not low - tally.origin < edge < high - tally.origin:
         return 0.0  # no mean lies beyond
     own = sd[arm] if isinstance(sd, Sequence) else sd
     log = _MODELS[problem.rewards.kind](n, tally.total, tally.squares, edge, side, high - low, own)
     return math.exp(min(log, 0.0))
 
 
+def _below_the_end(n: float) -> float:
+    r"""The chance that the mean is below the end of the range where all of n rewards were.
+
+    A prior that has a density gives the end itself no chance. Here an arm is at the end or is not,
+    as likely as not, and if it is not, it is a coin with Jeffreys' prior: n rewards at the end then
+    have the chance :math:`\Gamma(n + \tfrac12) / (\sqrt\pi\,n!)`, about 1 in the square root
+    of 3 n. After one reward it is 1/3.
+
+    >>> [round(_below_the_end(n), 4) for n in (0.0, 1.0, 2.0, 300.0)]
+    [0.5, 0.3333, 0.2727, 0.0315]
+    """
+    chance = math.exp(math.lgamma(n + 0.5) - math.lgamma(n + 1.0)) / math.sqrt(math.pi)
+    return chance / (1.0 + chance)
+
+
 def wrong_chance(chances: Sequence[float]) -> float:
     """The chance that any arm is wrong, the arms having nothing to do with one another.
 
-    >>> wrong_chance([0.1, 0.5])
-    0.55
+    >>> wrong_chance([0.1, 0.5]), wrong_chance([0.0])
+    (0.55, 0.0)
     """
-    return -math.expm1(sum(math.log1p(-min(p, 1.0 - 1e-16)) for p in chances))
+    right = sum(math.log1p(-min(p, 1.0 - 1e-16)) for p in chances)
+    return 0.0 - math.expm1(right)  # 0 and not -0 where nothing can be wrong
 
 
 def _coin(

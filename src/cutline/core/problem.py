@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +77,32 @@ class Problem:
         rewards: str | Rewards,
         level: PerArm | None = None,
     ) -> None:
+        self._set(arms, threshold, precision, rewards, level)
+        check_band(self)
+
+    @classmethod
+    def kept(
+        cls,
+        *,
+        arms: Iterable[str],
+        threshold: PerArm,
+        precision: PerArm,
+        rewards: Rewards,
+        level: PerArm | None = None,
+    ) -> "Problem":
+        """A problem as it was agreed on earlier, when a band could reach past the range."""
+        problem = cls.__new__(cls)
+        problem._set(arms, threshold, precision, rewards, level)
+        return problem
+
+    def _set(
+        self,
+        arms: int | Iterable[str] | Mapping[str, object],
+        threshold: PerArm,
+        precision: PerArm,
+        rewards: str | Rewards,
+        level: PerArm | None,
+    ) -> None:
         names = _names(arms)
         precisions = per_arm("precision", precision, len(names))
         for number in precisions:
@@ -118,6 +145,36 @@ class Problem:
         return np.array([self.rewards.origin(tau) for tau in self.threshold])
 
     @property
+    def edges(self) -> tuple[Floats, Floats]:
+        """Both edges of every arm's band, threshold - precision and threshold + precision.
+
+        They are counted from the origin, as sums are. One that misses an end of the rewards' range
+        by rounding alone is put there: 0.2 + 0.1 is a little more than 0.3.
+
+        >>> Problem(arms=1, threshold=0.2, precision=0.1, rewards=Rewards("bounded", 0, 0.3)).edges
+        (array([0.1]), array([0.3]))
+        """
+        tau, eps, origins = self.thresholds, self.precisions, self.origins
+        low, high = tau - origins - eps, tau - origins + eps
+        for end in (self.rewards.low, self.rewards.high):
+            if end is not None and math.isfinite(end):
+                place, slack = end - origins, _slack(tau, eps, end)
+                low = np.where(abs(low - place) <= slack, place, low)
+                high = np.where(abs(high - place) <= slack, place, high)
+        return low, high
+
+    def arm_edges(self, arm: int) -> tuple[float, float]:
+        """The edges of one arm's band; see :attr:`edges`."""
+        tau, eps = self.threshold[arm], self.precision[arm]
+        origin = self.rewards.origin(tau)
+        edges = [tau - origin - eps, tau - origin + eps]
+        for end in (self.rewards.low, self.rewards.high) if eps else ():
+            if end is not None and math.isfinite(end):
+                slack = _slack(tau, eps, end)
+                edges = [end - origin if abs(e - end + origin) <= slack else e for e in edges]
+        return edges[0], edges[1]
+
+    @property
     def sds(self) -> Floats | None:
         """The known standard deviation of every arm's rewards, or None where it is not known."""
         sd = self.rewards.sd
@@ -136,7 +193,8 @@ class Problem:
     def complexity(self, means: Sequence[float] | Floats, precision: PerArm | None = None) -> float:
         """The paper's H, eq. (2): the sum of 1/gap**2. Infinite when a gap is 0."""
         gaps = self.gaps(means, precision)
-        return math.inf if np.any(gaps == 0) else float(np.sum(gaps**-2.0))
+        with np.errstate(over="ignore"):  # a gap so small is none
+            return math.inf if np.any(gaps == 0) else float(np.sum(gaps**-2.0))
 
     def truth(self, means: Sequence[float] | Floats) -> npt.NDArray[np.int8]:
         """What the right answer holds for every arm: 1 above, -1 below, 0 either will do.
@@ -146,7 +204,7 @@ class Problem:
         a little more than 0.7, which must not turn an arm at 0.7 into one that counts.
         """
         mu, tau, eps = self._means(means), self.thresholds, self.precisions
-        slack = 1e-12 * np.maximum(1.0, np.maximum(np.abs(tau), np.abs(mu)))
+        slack = 1e-12 * (np.maximum(np.abs(tau), np.abs(mu)) + eps)
         slack[eps == 0] = 0.0  # one edge then, compared as given
         above = mu >= tau + eps - slack
         below = mu < tau - eps - slack
@@ -154,7 +212,10 @@ class Problem:
 
     def decide(self, tallies: Tallies) -> list[bool | None]:
         """The answer for every arm: is its mean at least its threshold? None if unseen."""
-        side = tallies.total / np.maximum(tallies.pulls, 1) >= self.thresholds - tallies.origin
+        bars = self.thresholds - tallies.origin
+        if self.rewards.kind == "bounded" and self.rewards.high in self.threshold:
+            bars = np.array([self.rewards.bar(tau) for tau in self.threshold])
+        side = tallies.total / np.maximum(tallies.pulls, 1) >= bars
         return [bool(s) if n else None for s, n in zip(side, tallies.pulls, strict=True)]
 
     def wrong_arms(self, means: Sequence[float] | Floats, answer: Answer) -> int:
@@ -177,6 +238,60 @@ class Problem:
         if mu.shape != (len(self.arms),):
             raise ValueError(f"one mean per arm is wanted: {len(self.arms)}, got {mu.size}")
         return mu
+
+
+def check_band(problem: Problem, name: str = "threshold") -> None:
+    """Raise a ValueError where a threshold or its band lies past the end of the rewards' range.
+
+    A band may touch the end; what misses it by rounding alone touches it. ``name`` is how whoever
+    asked calls the threshold.
+    """
+    kind, low, high = problem.rewards.kind, problem.rewards.low, problem.rewards.high
+    assert low is not None and high is not None
+    tau, eps = problem.thresholds, problem.precisions
+    outside = np.flatnonzero((tau < low) | (tau > high))
+    if outside.size:
+        raise ValueError(_outside(problem, int(outside[0]), name))
+    under = eps - (tau - low) > _slack(tau, eps, low)
+    over = eps - (high - tau) > _slack(tau, eps, high)
+    past = np.flatnonzero(under | over)
+    if past.size:
+        arm = int(past[0])
+        bar, band = float(tau[arm]), float(eps[arm])
+        most = min(bar - low, high - bar)
+        end = low if bar - low == most else high
+        fits = f"a precision of at most {most:.12g} makes sense there"
+        if not most:  # at the end itself
+            inward = bar + (0.5 if bar == low else -0.5) * band
+            fits = f"{name} {inward:.12g} with precision {0.5 * band:.12g} asks about that band"
+        raise ValueError(
+            f"precision {band:.12g} around {name} {bar:.12g}{_of(problem, arm)} reaches past "
+            f"{end:g}, where the means of {kind} rewards end: {fits}"
+        )
+
+
+def _outside(problem: Problem, arm: int, name: str) -> str:
+    kind, low, high = problem.rewards.kind, problem.rewards.low, problem.rewards.high
+    tau = problem.threshold[arm]
+    assert high is not None
+    where = f"lie between {low:g} and {high:g}" if math.isfinite(high) else f"are {low:g} or more"
+    said = f"{name} {tau:.12g}{_of(problem, arm)} is out of reach: the means of {kind} rewards "
+    percent = (low, high) == (0.0, 1.0) and 1 < tau <= 100
+    return said + where + (f"; for {tau:g} % write {tau / 100:.12g}" if percent else "")
+
+
+def _of(problem: Problem, arm: int) -> str:
+    alike = len(set(problem.threshold)) == len(set(problem.precision)) == 1
+    return "" if alike else f" of arm {problem.arms[arm]!r}"
+
+
+def _slack(tau: Any, eps: Any, end: float) -> Any:
+    """How far from an end of the range a band's edge may be by rounding alone: a few last digits.
+
+    A threshold without a band is where it was put.
+    """
+    scale = abs(tau) + eps + (abs(end) if math.isfinite(end) else 0.0)
+    return 2.0**-49 * scale * (eps > 0)
 
 
 def _names(arms: int | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ _RANGES = {
     "exponential": (0.0, math.inf),
     "heavy": (-math.inf, math.inf),
 }
+HAIR = 1.0 - 1e-9  # of a sum of rewards at the end of a range, what rounding leaves for certain
 LARGEST = 1e100  # beyond, sums of squares would overflow
 
 
@@ -54,6 +55,11 @@ class Rewards:
                 raise ValueError(
                     f"bounded rewards need finite bounds, low below high, got {low!r} and {high!r}"
                 )
+            if max(abs(low), abs(high)) > LARGEST:
+                raise ValueError(
+                    f"bounds of rewards must be at most {LARGEST:g} in size, got {low!r} and "
+                    f"{high!r}"
+                )
         elif (self.low, self.high) not in ((None, None), (low, high)):
             raise ValueError(f"only bounded rewards take low and high, {self.kind} has its own")
         object.__setattr__(self, "low", low)
@@ -88,6 +94,18 @@ class Rewards:
             return threshold
         assert self.low is not None
         return self.low
+
+    def bar(self, threshold: float) -> float:
+        """What the mean, counted from the origin, must reach to be above: the threshold.
+
+        A hair less at the upper end of bounded rewards, as sums are rounded: rewards that are all
+        at the end have their mean there.
+
+        >>> Rewards("bounded", -1, 3).bar(2.0), Rewards("bounded", 0, 0.1).bar(0.1)
+        (3.0, 0.0999999999)
+        """
+        tau = threshold - self.origin(threshold)
+        return tau * HAIR if self.kind == "bounded" and threshold == self.high else tau
 
     def check(self, value: float) -> float:
         """The reward as a float, or a ValueError that says why it cannot be one."""

@@ -41,7 +41,7 @@ def null_sides(problem: Problem, means: Floats) -> Floats:
     array([-1.,  0.,  1.])
     """
     tau, eps = problem.thresholds, problem.precisions
-    slack = 1e-12 * np.maximum(1.0, np.maximum(np.abs(tau), np.abs(means)))
+    slack = 1e-12 * (np.maximum(np.abs(tau), np.abs(means)) + eps)
     slack[eps == 0] = 0.0
     high = means >= tau + eps - slack
     low = (means <= tau - eps + slack) & ~high

@@ -16,6 +16,8 @@ import numpy as np
 
 from cutline.core.chance import REWARD, uniform
 from cutline.core.chance import chance as chance_of
+from cutline.core.problem import Problem
+from cutline.core.rewards import HAIR
 from cutline.core.tally import Floats
 from cutline.rules.base import (
     TALLY,
@@ -170,7 +172,7 @@ def assemble(rule: Rule, bandit: Bandit, goal: Goal) -> Parts:
         settings,
         draw=_draw_part(layout, bandit.arms),
         learn=_learn_part(layout, settings, learn, rule.keeps),
-        above=_above_part(layout, settings, estimate),
+        above=_above_part(layout, settings, estimate, bandit.problem),
         index=index,
         pick=pick,
         judge=judge,
@@ -241,7 +243,10 @@ def _learn_part(
 
 
 def _above_part(
-    layout: Layout, settings: tuple[str, ...], estimate: Callable[..., float] | None
+    layout: Layout,
+    settings: tuple[str, ...],
+    estimate: Callable[..., float] | None,
+    problem: Problem,
 ) -> Callable[..., bool]:
     pulls, total, tau = (layout.place(name) for name in ("pulls", "total", "tau"))
     # One rounded division: S >= n tau would put 7 of 100 below 0.07.
@@ -249,6 +254,10 @@ def _above_part(
     if estimate is not None:
         called = ", ".join(_argument(layout, settings, name) for name in parameter_names(estimate))
         value = f"estimate({called})"
+    rewards = problem.rewards
+    if rewards.kind == "bounded" and rewards.high in problem.threshold:  # see Rewards.bar
+        assert rewards.low is not None and rewards.high is not None
+        tau = f"({tau} if {tau} < {rewards.high - rewards.low!r} else {tau} * {HAIR!r})"
     return write_part(
         f"def part(columns, width, i, settings):\n    return {value} >= {tau}\n",
         estimate=estimate,

@@ -178,7 +178,7 @@ def _run(command: tuple[str, ...], flags: dict[str, Any]) -> int:
     from cutline.core.problem import Problem
 
     rewards = rewards_of(flags)
-    bar = bar_of(flags, rewards.kind)
+    bar = bar_of(flags, rewards)
     arms = read_arms(flags["arms"])
     trial = trial_of(command, flags, rewards)
     trial.check(arms)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cutline.cli.asked import SENSES, check_value, put_as
+from cutline.cli.asked import SENSES, check_has_an_end, check_value, check_within, put_as
 from cutline.cli.run.trial import Trial, codes
 from cutline.cli.shared import note, numbers
 from cutline.cli.stores.opening import MEMORY
@@ -36,14 +36,17 @@ def rewards_of(flags: dict[str, Any]) -> "Rewards":
     return Rewards(kind, ends[0], ends[1], **given)
 
 
-def bar_of(flags: dict[str, Any], kind: str) -> Bar:
+def bar_of(flags: dict[str, Any], rewards: "Rewards") -> Bar:
     """The bar, and on which side of it an arm should be."""
     given = put_as(flags)
     if given is None:
         raise click.UsageError("give the bar with one of --at-least, --at-most and --threshold")
     value, precision = flags[given] + 0.0, flags["precision"] + 0.0  # no -0
-    check_value(given, value, kind)
-    return Bar.put(SENSES[given], value, precision, kind)
+    check_value(given, value, rewards.kind)
+    check_within(given, [value], [precision], rewards)
+    if flags["budget"] is None and flags["confidence"] is not None:
+        check_has_an_end(given, value, precision, rewards)
+    return Bar.put(SENSES[given], value, precision, rewards.kind)
 
 
 def trial_of(command: tuple[str, ...], flags: dict[str, Any], rewards: "Rewards") -> Trial:

@@ -77,18 +77,10 @@ class Evidence:
     def columns(self, problem: Problem) -> Mapping[str, Floats]:
         """Numbers that never change, one for every arm: the edges, and what else is needed.
 
-        An edge that misses an end of the range by rounding alone is put there: beyond the end the
-        answer is infinite, and 0.2 + 0.1 is a little more than 0.3.
+        See :attr:`Problem.edges` for what rounding may do to an edge.
         """
-        tau, eps = problem.thresholds, problem.precisions
-        edges = {"low": tau - problem.origins - eps, "high": tau - problem.origins + eps}
-        for end in (problem.rewards.low, problem.rewards.high):
-            if end is not None and math.isfinite(end):
-                place = end - problem.origins
-                slack = 1e-12 * (abs(tau) + eps + abs(end))
-                for name, edge in edges.items():
-                    edges[name] = np.where(abs(edge - place) <= slack, place, edge)
-        return edges
+        low, high = problem.edges
+        return {"low": low, "high": high}
 
     def interval(self, state: Mapping[str, float], log_level: float) -> tuple[float, float]:
         """The means that neither process, at any edge, would reject at exp(-log_level) a side.
