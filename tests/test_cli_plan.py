@@ -66,7 +66,7 @@ def test_the_table_says_what_was_assumed_what_is_needed_and_what_would_change(ru
     assert "Stopping at 95 % confidence instead" in ran.out
     assert f"{round(small.stop.mean)} pulls on average" in ran.out
     assert lines[-3].split()[-2:] == [str(small.default.budget), str(small.uniform.budget)]
-    assert [line.split()[0] for line in lines[-2:]] == ["0.15", "0.2"]
+    assert [line.split()[0].strip(",") for line in lines[-4:]] == ["0.05", "0.1", "0.15", "0.2"]
 
 
 def test_json_holds_everything(run, small):
@@ -85,7 +85,7 @@ def test_json_holds_everything(run, small):
     assert robin["games"] == 0
     assert auto["curve"][0]["budget"] == 4
     assert values["stop"]["mean"] == small.stop.mean
-    assert [row["precision"] for row in values["relaxed"]] == pytest.approx([0.15, 0.2])
+    assert [row["precision"] for row in values["relaxed"]] == pytest.approx([0.05, 0.15, 0.2])
     assert values["workers"] is None
 
 

@@ -234,16 +234,16 @@ def test_pulls_in_flight_cost_something(six):
 
 
 def test_a_wider_precision_needs_less(six):
-    assert [row.factor for row in six.relaxed] == [1.5, 2.0]
-    assert six.relaxed[1].precision == pytest.approx((0.1,) * 6)
+    assert [row.factor for row in six.relaxed] == [0.5, 1.5, 2.0]
+    assert six.relaxed[-1].precision == pytest.approx((0.1,) * 6)
     # The arms at 0.42 and 0.58 are free at twice the precision.
-    assert six.relaxed[1].default < 0.7 * six.default.budget
-    assert six.relaxed[1].uniform < 0.7 * six.uniform.budget
+    assert six.relaxed[-1].default < 0.7 * six.default.budget
+    assert six.relaxed[-1].uniform < 0.7 * six.uniform.budget
 
 
 def test_no_band_beyond_the_range_is_shown():
     found = plan([0.001, 0.02], threshold=0.01, precision=0.006)
-    assert [row.factor for row in found.relaxed] == [1.5]  # 0.01 - 0.012 is below 0
+    assert [row.factor for row in found.relaxed] == [0.5, 1.5]  # 0.01 - 0.012 is below 0
 
 
 def test_wrong_arms_on_average():
@@ -300,7 +300,7 @@ def test_two_hundred_arms_take_seconds_and_the_error_is_as_predicted():
     # Of all cores, whatever else they do: 10 s on two of them, measured 9 in all.
     assert time.process_time() - start < 20
     assert 80_000 < found.default.budget < 140_000
-    assert found.default.low <= 0.05
+    assert found.default.high <= 0.05
     assert found.uniform.budget > 2.5 * found.default.budget
     wrong = sum(
         int(
@@ -317,7 +317,7 @@ def test_two_hundred_arms_take_seconds_and_the_error_is_as_predicted():
     low, high = clopper_pearson(wrong, 32 * len(belief.sets), 0.999)
     assert low <= found.default.high
     assert high >= found.default.low
-    assert low <= 0.05 <= high
+    assert low <= 0.05
 
 
 # What cannot be planned
@@ -327,7 +327,7 @@ def test_two_hundred_arms_take_seconds_and_the_error_is_as_predicted():
     ("asked", "said"),
     [
         ({"means": [0.5, 0.6]}, "arm 0 has a mean of exactly the threshold, 0.5, and the precis"),
-        ({"threshold": 1.5}, "the threshold must lie between 0 and 1"),
+        ({"threshold": 1.5}, "threshold 1.5 is out of reach"),
         ({"threshold": 0.0}, "the answer is known without a trial"),
         ({"threshold": math.nan}, "finite"),
         ({"precision": -0.1}, "precision must be 0 or more"),
@@ -335,7 +335,7 @@ def test_two_hundred_arms_take_seconds_and_the_error_is_as_predicted():
         ({"error": 0.1, "wrong_arms": 1}, "give one of the two"),
         ({"wrong_arms": 7}, "between 0 and the 2 arms"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
-        ({"confidence": 0.95}, "to stop at a confidence the precision must be above 0"),
+        ({"confidence": 0.95}, "without a budget the precision must be above 0"),
         ({"workers": 0}, "workers must be a whole number"),
         ({"most": 1}, "most must be at least two pulls of each arm"),
         ({"rewards": "heavy"}, "plans are made for binary"),
@@ -362,11 +362,85 @@ def test_no_game_is_played_twice():
     """Not on two sets, nor to find a budget and to confirm it."""
     found = play([bandit(), bandit()], Auto(), [60], games=64, seed=0)
     assert [result.stretches for result in found.results] == [((0, 64),), ((STRIDE, 64),)]
-    confirmed = default_need([bandit()], Found(found, 60, False), "error", 0.9, 0, None)
-    again = play([bandit()], Auto(), [60], games=confirmed.games, seed=0, first_game=FRESH)
+    confirmed = default_need([bandit()], Found(found, 60, False), "error", 0.9, 10**6, 0, None)
+    again = play(
+        [bandit()], Auto(), [confirmed.budget], games=confirmed.games, seed=0, first_game=FRESH
+    )
     assert confirmed.predicted == again.curve("error")[0]
     assert 2 * MOST < FRESH < STRIDE
 
 
 def test_arms_of_one_mean_each_are_one_set():
     assert guessed([0.1, 0.2]).sets.shape == (1, 2)
+
+
+# The budget keeps the target, and says so
+
+
+@pytest.mark.parametrize(
+    ("means", "threshold", "precision", "target"),
+    [
+        (MEANS, 0.5, 0.05, {"error": 0.1}),
+        pytest.param(
+            [0.9, 0.93, 0.96, 0.99, 1.0], 0.95, 0.005, {"error": 0.05}, marks=pytest.mark.slow
+        ),
+        ([0.1, 0.3, 0.7, 0.9], 0.5, 0.1, {"error": 0.02}),
+        ([0.1, 0.3, 0.7, 0.9] * 3, 0.5, 0.0, {"wrong_arms": 0.2}),
+        ([1.0, 1.0, 0.9, 0.95], 1.0, 0.0, {"error": 0.1}),
+    ],
+)
+def test_the_recommended_budget_keeps_its_target(means, threshold, precision, target):
+    """For many seeds: the whole interval is below the target, and so is the error in other games.
+
+    With an interval of 95 % the budget of one seed in forty may miss it; by a little, as the next
+    one up would not.
+    """
+    (of, value), missed = next(iter(target.items())), 0
+    for seed in range(3):
+        found = plan(means, threshold=threshold, precision=precision, relax=False, seed=seed,
+                     **target).default  # fmt: skip
+        assert found.high <= value
+        at = Bandit(Bernoulli(means), threshold=threshold, precision=precision)
+        result = simulate(at, Auto(), budget=found.budget, games=40_000, seed=1000 + seed)
+        curve = result.error_curve if of == "error" else result.wrong_arms_curve
+        error = float(curve[0][-1])
+        assert error < 1.1 * value
+        missed += error > value
+        # and not by spending without need
+        less = simulate(at, Auto(), budget=round(0.85 * found.budget), games=20_000, seed=seed)
+        curve = less.error_curve if of == "error" else less.wrong_arms_curve
+        assert float(curve[0][-1]) > 0.97 * value
+    assert missed <= 1
+
+
+def test_too_few_games_to_show_a_rare_error_is_said():
+    found = plan([0.2, 0.8], threshold=0.5, precision=0.1, error=1e-6, relax=False)
+    assert found.default.budget is not None
+    assert found.default.high > 1e-6
+    assert any("too few to show that the target is kept" in said for said in found.notes)
+
+
+def test_a_narrower_band_that_takes_less_is_said():
+    """All arms lie outside both bands, so nothing is gained by the wider one."""
+    means = [0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.39, 0.61, 0.75, 0.8, 0.85, 0.9]
+    found = plan(means, threshold=0.5, precision=0.1)
+    half = found.relaxed[0]
+    assert half.factor == 0.5
+    assert half.default < 0.97 * found.default.budget
+    assert any(
+        "precision 0.05 takes fewer pulls than the precision that was asked for" in said
+        for said in found.notes
+    )
+    quiet = plan([0.1, 0.44, 0.56, 0.9], threshold=0.5, precision=0.05)
+    assert not any("fewer pulls" in said for said in quiet.notes)
+
+
+def test_a_plan_at_a_bar_of_1():
+    """Arms at the end are never wrong; the others once they have failed. Computed: p^n."""
+    found = plan([1.0, 1.0, 0.9, 0.95], threshold=1.0, error=0.1)
+    n = found.uniform.budget // 4
+    assert 1 - (1 - 0.9**n) * (1 - 0.95**n) == pytest.approx(found.uniform.predicted)
+    assert found.default.budget < found.uniform.budget
+    assert found.stop is None
+    with pytest.raises(ValueError, match="exactly 1 needs a budget"):
+        plan([1.0, 0.9], threshold=1.0, confidence=0.9)

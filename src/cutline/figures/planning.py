@@ -183,15 +183,10 @@ def _relaxed(plan: Plan) -> str:
         return "–" if budget is None else f"{budget:,}"
 
     lines = [["if the precision is", "the default rule needs", "every arm alike"]]
-    lines.append(
-        [
-            f"{_span(plan.precision)}, as asked",
-            shown(plan.default.budget),
-            shown(plan.uniform.budget),
-        ]
-    )
-    for row in plan.relaxed:
-        lines.append([_span(row.precision), shown(row.default), shown(row.uniform)])
+    asked = f"{_span(plan.precision)}, as asked"
+    rows = [(1.0, asked, plan.default.budget, plan.uniform.budget)]
+    rows += [(row.factor, _span(row.precision), row.default, row.uniform) for row in plan.relaxed]
+    lines += [[words, shown(default), shown(alike)] for _, words, default, alike in sorted(rows)]
     return aligned(lines)
 
 

@@ -86,7 +86,10 @@ def share_above(
     tau = float(threshold)
     if kind.kind == "binary":
         if not 0 < tau < 1:
-            raise ValueError(f"a share of arms above it needs a bar between 0 and 1, got {tau!r}")
+            raise ValueError(
+                f"a share of arms above it needs a bar between 0 and 1, got {tau!r}: for a bar at "
+                "the end guess the means"
+            )
         bar, where = math.log(tau / (1 - tau)), " in log-odds"
     elif kind.kind == "gaussian":
         bar, where = tau, ""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cutline.core.intervals import bounded_mean, clopper_pearson
 from cutline.core.tally import Floats, Ints
 from cutline.rules.auto import Auto
 from cutline.simulation.bandit import Bandit
@@ -19,13 +20,14 @@ from cutline.simulation.planning.sets import (
     first_budget,
     fitted,
     play,
+    rounded_up,
     share_out,
 )
 from cutline.simulation.planning.turns import Turns
 
 CONFIRM, IN_FLIGHT = 50_000_000, 5_000_000  # pulls to be made: two seconds each
 FEW = 20  # wrong answers on which the effect of pulls in flight rests
-TRIES = 5  # to confirm a budget, each a little larger
+TRIES = 8  # to confirm a budget, each a little larger
 FRESH = 500_000  # number of the first game that is played to confirm
 
 
@@ -34,10 +36,11 @@ class Need:
     """The budget one way of choosing needs, and what is to be expected of it.
 
     ``budget`` is None beyond what was looked at. ``predicted`` is the error (or the mean number of
-    wrong arms) at the budget, in ``games`` that had no part in finding it, with its exact interval;
-    where it is computed instead, games is 0 and the interval a point. ``range`` holds the budgets
-    that 10 % and 90 % of the sets of means would need. ``extrapolated`` says that games were too
-    few to see errors as rare as the target.
+    wrong arms) at the budget, in ``games`` that had no part in finding it, with its exact interval,
+    whose upper end ``high`` is at most the target (but where even games without an error are too
+    few to show that); where it is computed instead, games is 0 and the interval a point. ``range``
+    holds the budgets that 10 % and 90 % of the sets of means would need. ``extrapolated`` says that
+    games were too few to see errors as rare as the target.
     """
 
     rule: str
@@ -75,10 +78,14 @@ def default_need(
     found: Found,
     of: str,
     target: float,
+    most: int,
     seed: int,
     threads: int | None,
 ) -> Need:
-    """The need of the default rule, its error taken from games that did not choose the budget."""
+    """The need of the default rule, its error taken from games that did not choose the budget.
+
+    The budget is raised until the whole interval of that error lies at or below the target.
+    """
     played, curve = found.played, found.played.curve(of)
     band = played.interval(of)
     shown: dict[str, Any] = {
@@ -90,17 +97,21 @@ def default_need(
     }
     if found.budget is None:
         return Need(budget=None, predicted=None, low=None, high=None, games=0, **shown)
-    budget, first_game, games = found.budget, FRESH, 0
-    for attempt in range(TRIES):
-        if attempt:  # the search was lucky, or the error does not fall with every pull
-            budget, first_game = math.ceil(1.03 * budget), first_game + games
+    budget, first_game = aimed(bandits, found, of, target), FRESH
+    for _ in range(TRIES):
         some = affordable(bandits, budget)
         games = share_out(CONFIRM, budget, some)
         options: dict[str, Any] = {"seed": seed, "first_game": first_game, "threads": threads}
         fresh = play(some, Auto(), [budget], games=games, **options)
         low, high = fresh.interval(of)[0]
-        if low <= target:
+        if high <= target or (low <= target and not shows(fresh, of, target)):
             break
+        # A little more: the search was lucky, or the error does not fall with every pull.
+        slope = steepness(found.played, of, target)
+        factor = min(max(math.exp(math.log(high / target) / slope), 1.01), 1.5)
+        budget, first_game = rounded_up(factor * budget), first_game + games
+        if budget > most:
+            return Need(budget=None, predicted=None, low=None, high=None, games=0, **shown)
     return Need(
         budget=budget,
         predicted=float(fresh.curve(of)[0]),
@@ -111,6 +122,50 @@ def default_need(
         extrapolated=found.extrapolated,
         **shown,
     )
+
+
+def aimed(bandits: Sequence[Bandit], found: Found, of: str, target: float) -> int:
+    """A budget that games will show to keep the target: more than the one where it is just met.
+
+    A rate in so many games is sure to so many digits. The aim is the rate whose upper confidence
+    limit is the target, and the budget is larger by what the curve takes to fall that far.
+    """
+    assert found.budget is not None
+    if of != "error":
+        return found.budget  # how much wrong arms vary is not known before they are played
+    games = share_out(CONFIRM, found.budget, some := affordable(bandits, found.budget)) * len(some)
+    if clopper_pearson(0, games)[1] > target:
+        return found.budget
+    low, high = 0.0, float(games)  # wrong games, by halving
+    while high - low > 0.5:
+        middle = 0.5 * (low + high)
+        fits = clopper_pearson(middle, games)[1] <= target
+        low, high = (middle, high) if fits else (low, middle)
+    fall = math.log(target / (max(low, 0.5) / games))
+    return rounded_up(found.budget * math.exp(fall / steepness(found.played, of, target)))
+
+
+def shows(played: Played, of: str, target: float) -> bool:
+    """Whether so many games could show that the target is kept: by going wrong not once, say."""
+    if of == "error":
+        return clopper_pearson(0, played.games)[1] <= target
+    top = max(result.relevant for result in played.results)
+    return bounded_mean(0.0, 0.0, played.games, top)[1] <= target
+
+
+def steepness(played: Played, of: str, target: float) -> float:
+    """By which power of the budget the curve falls about where it meets the target; at least 1/2.
+
+    Taken from four times the target, or from the highest that games show, down to the target.
+    """
+    curve, least = played.curve(of), 0.5 / played.games
+    level = max(target, SEEN / played.games)
+    above = min(4.0 * level, 0.5 * (level + float(curve.max())))
+    ends = [crossing(played.horizons, curve, value, least) for value in (above, level)]
+    if None in ends or ends[0] == ends[1]:
+        return 2.0
+    first, last = (float(end or 0.0) for end in ends)
+    return min(max(math.log(above / level) / math.log(last / first), 0.5), 50.0)
 
 
 def _range(played: Played, of: str, target: float, budget: int) -> tuple[int, int] | None:

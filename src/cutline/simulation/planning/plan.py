@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from cutline.core.problem import PerArm, Problem
 from cutline.core.rewards import Rewards
+from cutline.core.stopping import check_can_stop
 from cutline.core.tally import Floats
 from cutline.core.theory.checks import check_confidence
 from cutline.rules.auto import Auto
@@ -17,6 +19,7 @@ from cutline.simulation.planning.beliefs import Belief, guessed
 from cutline.simulation.planning.needs import (
     Need,
     Workers,
+    aimed,
     default_need,
     uniform_budget,
     uniform_need,
@@ -34,7 +37,7 @@ FAMILY = {
 # How many pulls a search may take, so that all together answer within seconds on two cores.
 SEARCH, RELAXED = 30_000_000, 15_000_000
 PATIENCE = 5_000_000  # pulls beyond which no budget is looked for
-FACTORS = (1.5, 2.0)
+FACTORS = (0.5, 1.5, 2.0)
 
 Tell = Callable[[str], None]
 
@@ -136,36 +139,40 @@ def plan(
     tell("looking for the budget")
     found = search(bandits, Auto(), target, pulls=SEARCH, **options)
     tell("playing it with fresh games")
-    default = default_need(bandits, found, of, target, seed, threads)
+    default = default_need(bandits, found, of, target, most, seed, threads)
     if default.extrapolated:
         notes.append("errors as rare as the target are extrapolated from more frequent ones")
+    if default.high is not None and default.high > target:
+        notes.append(
+            f"{default.games:,} games are too few to show that the target is kept: the error may "
+            "be as large as the upper end of its interval"
+        )
     uniform = uniform_need(bandits, of, target, default)
     stop = None
     if can_stop(problem):
         tell("stopping at a confidence")
         stop = spend(bandits, confidence_used, seed=seed, threads=threads)
     elif confidence is not None:
-        raise ValueError(
-            "to stop at a confidence the precision must be above 0 and the band threshold ± "
-            "precision within the rewards' range: an arm at the bar would be pulled for ever"
-        )
+        check_can_stop(problem, confidence)  # which says why not
     in_flight = None
     if workers is not None and workers != 1 and default.budget is not None:
         tell(f"with {workers} in flight")
         in_flight = with_in_flight(bandits, default.budget, workers, of, target, seed, threads)
     relaxed: list[Relaxed] = []
     for factor in FACTORS if relax else ():
-        wider = tuple(factor * eps for eps in problem.precision)
+        other = tuple(factor * eps for eps in problem.precision)
         if default.budget is None or not np.any(problem.precisions):
             break
-        easier = _bandits(belief, kind, threshold, wider)
-        if not _has_two_sides(easier[0].problem):
+        if not _fits(problem, other):
             break
+        changed = _bandits(belief, kind, threshold, other)
         tell(f"with {factor:g} times the precision")
         start = 1.3 / factor * default.budget  # as a rule it takes less; else more is tried
-        there = search(easier, Auto(), target, pulls=RELAXED, guess=start, **options)
-        turns = uniform_budget(easier, of, target, default.budget)
-        relaxed.append(Relaxed(wider, factor, there.budget, turns))
+        there = search(changed, Auto(), target, pulls=RELAXED, guess=start, **options)
+        needed = None if there.budget is None else aimed(changed, there, of, target)
+        turns = uniform_budget(changed, of, target, default.budget)
+        relaxed.append(Relaxed(other, factor, needed, turns))
+    notes += _cheaper(relaxed, default.budget)
     return Plan(
         belief=belief,
         rewards=kind,
@@ -182,6 +189,36 @@ def plan(
         seed=seed,
         notes=tuple(notes),
     )
+
+
+def _cheaper(relaxed: Sequence[Relaxed], asked: int | None) -> list[str]:
+    """A word where a narrower band takes fewer pulls than a wider one."""
+    rows: list[tuple[float, int | None, str]] = [(1.0, asked, "the precision that was asked for")]
+    rows += [(row.factor, row.default, f"precision {_span(row.precision)}") for row in relaxed]
+    for (_, less, narrow), (_, more, wide) in pairwise(sorted(rows)):
+        if less is not None and more is not None and less < 0.97 * more:
+            return [
+                f"{narrow} takes fewer pulls than {wide}: a wider band also makes the default rule "
+                "spread its pulls more evenly, which here costs more than the arms it frees save"
+            ]
+    return []
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+def _fits(problem: Problem, precision: tuple[float, ...]) -> bool:
+    """Whether a band this wide is within the rewards' range, and means lie beyond both its ends."""
+    try:
+        other = Problem(
+            arms=problem.arms, threshold=problem.threshold, precision=precision,
+            rewards=problem.rewards,
+        )  # fmt: skip
+    except ValueError:
+        return False
+    return _has_two_sides(other)
 
 
 def _target(
@@ -240,7 +277,10 @@ def _bandits(belief: Belief, kind: Rewards, threshold: PerArm, precision: PerArm
 
 def _reachable(bandits: Sequence[Bandit]) -> None:
     for bandit in bandits:
-        at_bar = np.flatnonzero(bandit.gaps() == 0)
+        # At the end of the range an arm shows nothing but its mean, and is never wrong.
+        rewards, means = bandit.problem.rewards, bandit.means
+        at_end = (means == rewards.low) | (means == rewards.high)
+        at_bar = np.flatnonzero((bandit.gaps() == 0) & ~at_end)
         if at_bar.size:
             arm = bandit.problem.arms[int(at_bar[0])]
             raise ValueError(

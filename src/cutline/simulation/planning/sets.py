@@ -176,7 +176,7 @@ def search(
     met = fitted(played, of, level, met)
     if level > target:
         met = _extrapolated(played, of, level, target, met)
-    budget = _round_up(max(met, first))
+    budget = rounded_up(max(met, first))
     return Found(played, budget if budget <= most else None, level > target)
 
 
@@ -205,6 +205,7 @@ def _pilot(
 def _information(bandit: Bandit) -> float:
     """About the pulls that it takes to have an idea: the sum of one over what a pull tells."""
     costs = edge_divergences(bandit.problem, bandit.means, sd=bandit.problem.sds)
+    costs[costs == 0] = math.inf  # at the bar, and at the end of the range with it: never wrong
     return float(np.sum(1 / np.maximum(costs, 1e-4)))
 
 
@@ -236,10 +237,10 @@ def _extrapolated(played: Played, of: str, level: float, target: float, met: flo
     return met + slope * math.log(level / target)
 
 
-def _round_up(budget: float) -> int:
+def rounded_up(budget: float) -> int:
     """Three digits, never less: more would be chance.
 
-    >>> _round_up(123.4), _round_up(98_765.0)
+    >>> rounded_up(123.4), rounded_up(98_765.0)
     (124, 98800)
     """
     unit = 10 ** max(0, math.floor(math.log10(budget)) - 2)
