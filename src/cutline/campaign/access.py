@@ -11,6 +11,7 @@ from cutline.campaign.records import Head
 from cutline.campaign.stores import Store, Transaction
 from cutline.campaign.terms import Terms, problem_of
 from cutline.rules.base import Rule, parameter_names
+from cutline.rules.editions import of_edition
 
 RETRY = 60.0  # seconds in which a store that does not answer is tried again
 
@@ -55,6 +56,7 @@ class Access:
             if self._rule is None:  # said from what was read: we are in a transaction
                 raise rule_needed(self.name, settings["rule"])
             rule = playable(self._rule, played_on(settings))
+            rule = of_edition(rule, settings.get("edition", 1))
             known = self._known = (settings, Terms.of(settings, rule))
         return known[1]
 

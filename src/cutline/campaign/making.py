@@ -21,6 +21,7 @@ from cutline.core.theory.checks import check_confidence
 from cutline.core.verdict import NO_PROMISE
 from cutline.rules import parse_rule
 from cutline.rules.base import IndexRule, Rule
+from cutline.rules.editions import EDITION
 
 MOST = 2**62  # units that every store can keep
 LONGEST_ARM = 2**22  # characters of an arm's name, which may be a whole prompt
@@ -63,7 +64,8 @@ def played_on(settings: Mapping[str, Any]) -> Problem:
     rewards = counted(settings)
     if settings["uneven"]:
         rewards = Rewards("gaussian", sd=[1.0, 2.0])
-    return Problem(arms=1 + settings["uneven"], threshold=settings["bar"], rewards=rewards)
+    names = map(str, range(1 + settings["uneven"]))
+    return Problem.kept(arms=names, threshold=settings["bar"], precision=0, rewards=rewards)
 
 
 def settings_of(
@@ -129,6 +131,7 @@ def settings_of(
         "declared": room,
         "lease": check_lease(lease),
         "patience": patience,
+        "edition": EDITION,  # of the built-in rules: choices must follow from events later on
     }
 
 

@@ -10,7 +10,6 @@ look equally sure, the one with more pulls has had more chances to look sure by 
 alone. It grows without end, so no arm is forgotten. There is nothing to set and no horizon to know.
 """
 
-import math
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -22,7 +21,7 @@ from cutline.core.tally import Floats
 from cutline.rules.base import IndexRule, Rule
 from cutline.rules.kinds import InUnits, in_a_range, only
 from cutline.rules.robust import ClippedAPT
-from cutline.rules.slr import coin_ratio, count_ratio, far_edge, wait_ratio
+from cutline.rules.slr import at_the_end, coin_ratio, count_ratio, far_edge, wait_ratio
 
 
 class Auto(InUnits, IndexRule):
@@ -66,14 +65,15 @@ def two_point_ratio(pulls: float, total: float, squares: float, far: float) -> f
 
     Rewards lie between 0 and 1, and "far" is below their mean. Of all laws in [0, 1] with the same
     mean and variance, this one is the hardest to tell from one with a mean of ``far``: it is that
-    of a coin whose upper side is worth (mean square) / mean. For coins it is their own ratio.
+    of a coin whose upper side is worth (mean square) / mean. For coins it is their own ratio. A
+    "far" of 1 is below no mean: all rewards are at that end, see ``at_the_end``.
 
     >>> from cutline.core.special import bernoulli_kl
     >>> abs(two_point_ratio(10.0, 6.0, 6.0, 0.5) - 10 * bernoulli_kl(0.6, 0.5)) < 1e-12
     True
     """
     inside = 0.0 < far < 1.0
-    q = far if inside else 0.5
+    q = max(far if inside else 0.5, 1e-18)
     mean = max(total / pulls, 1e-12)
     square = max(squares / pulls, mean * mean)
     likely = min(mean * mean / square, 1.0)
@@ -81,7 +81,8 @@ def two_point_ratio(pulls: float, total: float, squares: float, far: float) -> f
     up = log_unit(max(likely, 1e-18)) - log_unit(claimed)
     down = log_unit(max(1.0 - likely, 1e-18)) - log_unit(1.0 - claimed)
     ratio = pulls * (likely * up + (1.0 - likely) * down)
-    return max(ratio, 0.0) if inside else math.inf
+    end = at_the_end(pulls, total if far <= 0.0 else pulls - total)
+    return max(ratio, 0.0) if inside else end
 
 
 class BoundedAuto(InUnits, IndexRule):

@@ -33,8 +33,9 @@ def inside(name: str, problem: Problem) -> None:
     in_a_range(name, problem)
     low, high = problem.rewards.low, problem.rewards.high
     assert low is not None and high is not None
+    least = 1e-12 * (high - low)
     for threshold in problem.threshold:
-        if not low < threshold < high:
+        if not low + least < threshold < high - least:
             raise ValueError(
                 f"{name} needs thresholds inside the range of the rewards, {low:g} to {high:g}, "
                 f"got {threshold!r}: its prior is Beta(tau, 1 - tau)"
