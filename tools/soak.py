@@ -12,6 +12,7 @@ answer that a worker ever got. Exit code 1 if anything is wrong. The tests use t
 
 import argparse
 import contextlib
+import fcntl
 import json
 import os
 import random
@@ -268,6 +269,59 @@ class Soak:
             head.events,
             tuple(faults),
         )
+
+
+def play_family(nursery: Nursery, store: str, folder: Path, chance: random.Random) -> Iterator[str]:
+    """Let a process fork while a campaign is played, somehow, and say what is wrong afterwards.
+
+    The campaign is in the store; a third process may be writing all the while.
+    """
+    alive = folder / "alive"
+    options = {
+        "when": chance.choice(["before", "between", "after"]),
+        "shared": chance.random() < 0.5,
+        "end": chance.choice(["close", "exit", "kill"]),
+        "generations": chance.choice([1, 1, 2, 3]),
+        "children": chance.choice([1, 2]),
+        "tidy": chance.random() < 0.5,
+        "pairs": chance.choice([3, 10, 20]),
+        "seed": chance.getrandbits(32),
+    }
+    opened = open_store(store)
+    with opened.begin("main", "look") as t:
+        names = [arm.name for arm in t.all_arms()]
+        settings = {"budget": t.head.budget}
+    opened.release()
+    third = None
+    if chance.random() < 0.5:
+        third = nursery.start("work", store=store, log=str(folder / "third.log"), only_tell=True)
+    first = nursery.start(
+        "family",
+        store=store,
+        log=str(folder / "family.log"),
+        alive=str(alive),
+        arms=names,
+        settings=settings,
+        **options,
+    )
+    code = nursery.wait(first)[0]
+    with alive.open() as file:  # it is locked until the last of them has ended
+        wait_for(lambda: _can_lock(file.fileno()))
+    if third is not None:
+        nursery.signal(third, signal.SIGKILL)
+        nursery.wait(third)
+    if code != (-signal.SIGKILL if options["end"] == "kill" else 0):
+        yield f"the parent ended with {code}: {options}"
+    for fault in find_faults(store, folder, spent=False):
+        yield f"{fault}; {options}"
+
+
+def _can_lock(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
 
 
 def acknowledged(folder: Path) -> list[list[Any]]:

@@ -39,8 +39,8 @@ def releases(monkeypatch):
     """Let go of every connection in the end, as a program does that ends."""
     made, begin = [], sql.SQLStore.__init__
 
-    def remember(store):
-        begin(store)
+    def remember(store, *given, **named):
+        begin(store, *given, **named)
         made.append(store)
 
     monkeypatch.setattr(sql.SQLStore, "__init__", remember)

@@ -25,7 +25,6 @@ from cutline.campaign import (
     UnknownArm,
     UnknownCampaign,
     UnknownPull,
-    access,
     audit,
     open_store,
 )
@@ -761,7 +760,7 @@ def test_there_is_nothing_to_upgrade(tmp_path):
 
 
 def test_a_server_that_is_not_there(monkeypatch):
-    monkeypatch.setattr(access, "RETRY", 0.1)
+    monkeypatch.setenv("CUTLINE_WAIT", "0.1")
     url = "postgresql://ann:secret@127.0.0.1:1/x"
     with pytest.raises(StoreUnavailable, match=r"127\.0\.0\.1:1/x does not answer") as away:
         new(url)
@@ -810,7 +809,7 @@ def test_no_password_is_shown(database):
 
 
 def test_a_server_that_may_only_be_read(database, monkeypatch):
-    monkeypatch.setattr(access, "RETRY", 0.1)
+    monkeypatch.setenv("CUTLINE_WAIT", "0.1")
     campaign = new(database)
     pull = campaign.ask()
     name = database.rpartition("/")[2]

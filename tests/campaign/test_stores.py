@@ -28,9 +28,9 @@ def test_files_and_servers_are_stores(address):
 class Forgetful(MemoryStore):
     """Loses an arm's last reward now and then."""
 
-    def begin(self, name, move):
-        game = super().begin(name, move)
-        if move == "look" and game.head.told > 40:
+    def _game(self, name):
+        game = super()._game(name)
+        if game.head.told > 40:
             arm = max(game._arms, key=lambda arm: arm.pulls)
             arm.total = 0.0
         return game
@@ -39,8 +39,8 @@ class Forgetful(MemoryStore):
 class Generous(MemoryStore):
     """Forgets what was reserved."""
 
-    def begin(self, name, move):
-        game = super().begin(name, move)
+    def _game(self, name):
+        game = super()._game(name)
         if game.head.events > 50:
             game.head.reserved = 0
         return game
@@ -49,8 +49,8 @@ class Generous(MemoryStore):
 class Careless(MemoryStore):
     """Goes on asking for arms that were retired."""
 
-    def begin(self, name, move):
-        game = super().begin(name, move)
+    def _game(self, name):
+        game = super()._game(name)
         for arm in game._arms:
             if arm.status == "retired":
                 arm.status = "open"
@@ -60,8 +60,8 @@ class Careless(MemoryStore):
 class Hasty(MemoryStore):
     """Begins at the front of the line again where it should read on."""
 
-    def begin(self, name, move):
-        game = super().begin(name, move)
+    def _game(self, name):
+        game = super()._game(name)
         if "first" not in vars(game):
             first = game.first
             game.first = lambda n, left, after=None: first(n, left)

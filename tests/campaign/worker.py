@@ -9,6 +9,8 @@ worker was acknowledged goes to its log, one JSON list a line, written after the
 """
 
 import contextlib
+import fcntl
+import gc
 import json
 import os
 import random
@@ -185,6 +187,83 @@ def freeze(options, log):
     log("tell", pull.id, 1, campaign.tell(pull, 1))
 
 
+class Family:
+    """A process and its descendants, at work on one campaign; see ``family``."""
+
+    def __init__(self, options, log):
+        self._options, self._log = options, log
+        self._chance = random.Random(options["seed"])
+        # Held by all of them, as it is inherited, until the last one has ended.
+        self._alive = os.open(options["alive"], os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(self._alive, fcntl.LOCK_EX)
+        self._children = []
+
+    def play(self, campaign, pairs):
+        for _ in range(pairs):
+            pull = campaign.ask()
+            reward = reward_of(pull)
+            self._log("tell", pull.id, reward, campaign.tell(pull, reward))
+
+    def fork(self, campaign, generation):
+        """A child that uses the campaign it was born with, or opens it anew by its path."""
+        pid = os.fork()
+        if pid:
+            self._children.append(pid)
+            return
+        code = 1
+        try:
+            self._log = Log(f"{self._options['log'][:-4]}-{os.getpid()}.log")
+            self._children = []
+            shared = self._options["shared"]
+            mine = campaign if shared else Campaign.open(self._options["store"])
+            self.play(mine, self._options["pairs"])
+            if generation < self._options["generations"]:
+                self.fork(mine, generation + 1)
+            self.play(mine, self._options["pairs"])
+            if self._chance.random() < 0.5:
+                mine.store.release()
+            self.wait()
+            code = 0
+        except BaseException:
+            self._log("error", traceback.format_exc())
+        finally:
+            if self._options["tidy"]:  # as a program ends, through all that Python tears down
+                del campaign
+                gc.collect()
+            os._exit(code)
+
+    def wait(self):
+        for pid in self._children:
+            _, status = os.waitpid(pid, 0)
+            if status:
+                self._log("error", f"a child ended with {status}")
+
+
+def family(options, log):
+    """Fork before, between or after moves; children share the object or open the path anew.
+
+    In the end the parent closes the campaign, exits, or is killed, while they are at work.
+    """
+    members = Family(options, log)
+    pairs, when = options["pairs"], options["when"]
+    campaign = make(options) if when == "before" else Campaign.open(options["store"])
+    if when != "before":
+        members.play(campaign, pairs)
+    if when == "after":
+        campaign.store.release()
+    for _ in range(options["children"]):
+        members.fork(campaign, 1)
+        if when == "between":
+            members.play(campaign, 2)
+    if options["end"] == "close":
+        campaign.store.release()
+        members.wait()
+        members.play(campaign, 2)
+    elif options["end"] == "kill":
+        members.play(campaign, pairs // 2)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
 def run(options):
     """A task from beginning to end; what goes wrong is logged."""
     log = Log(options["log"])
@@ -199,7 +278,7 @@ def run(options):
         raise
 
 
-TASKS = {f.__name__: f for f in (work, create, move, upgrade, freeze)}
+TASKS = {f.__name__: f for f in (work, create, move, upgrade, freeze, family)}
 
 
 class Nursery:

@@ -1,6 +1,5 @@
 """A campaign in a store, as one process gets at it: one move, one transaction."""
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,11 +8,10 @@ from cutline.campaign.errors import RuleNeeded, StoreUnavailable
 from cutline.campaign.making import numbers_of, playable, played_on
 from cutline.campaign.records import Head
 from cutline.campaign.stores import Store, Transaction
+from cutline.campaign.stores.base import Patience
 from cutline.campaign.terms import Terms, problem_of
 from cutline.rules.base import Rule, parameter_names
 from cutline.rules.editions import of_edition
-
-RETRY = 60.0  # seconds in which a store that does not answer is tried again
 
 Answer = TypeVar("Answer")
 
@@ -44,8 +42,7 @@ class Access:
         """Look at records alone, which needs no rule; ``again`` as of :meth:`do`."""
 
         def look() -> Answer:
-            with self.store.begin(self.name, "look") as t:
-                return what(t)
+            return self.store.run(self.name, "look", what)
 
         return self.retry(look) if again else look()
 
@@ -71,23 +68,27 @@ class Access:
 
         ``again``: once more where the store does not answer.
         """
+
+        def work(t: Transaction) -> Answer:
+            settings, known = t.head.settings, self._known
+            terms = known[1] if known and known[0] is settings else self.terms(settings)
+            t.place = terms.place
+            return what(t, terms, *given)
+
         patience = None
         while True:
             try:
-                with self.store.begin(self.name, move) as t:
-                    terms = self.terms(t.head.settings)
-                    t.place = terms.place
-                    return what(t, terms, *given)
+                return self.store.run(self.name, move, work)
             except StoreUnavailable:
                 if not again:
                     raise
-                patience = patience or _Patience()
+                patience = patience or Patience(self.store.wait)
                 if not patience.wait():
                     raise
 
     def retry(self, what: Callable[[], Answer]) -> Answer:
         """Try for a while. A tell that was kept is known again; a lost ask comes back by lease."""
-        patience = _Patience()
+        patience = Patience(self.store.wait)
         while True:
             try:
                 return what()
@@ -120,18 +121,3 @@ def rule_needed(name: str, spec: object) -> RuleNeeded:
         f"store names is never loaded: hand it in from a file of yours, with --rule ./{typed} in a "
         f"command, or rule={f'./{typed}'!r} or the rule itself in Campaign.open"
     )
-
-
-class _Patience:
-    """Longer and longer pauses, for a while."""
-
-    def __init__(self) -> None:
-        self._until, self._pause = time.monotonic() + RETRY, 0.05
-
-    def wait(self) -> bool:
-        """Pause once more; False where it has been long enough."""
-        if time.monotonic() > self._until:
-            return False
-        time.sleep(self._pause)
-        self._pause = min(2.0 * self._pause, 2.0)
-        return True

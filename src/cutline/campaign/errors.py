@@ -48,3 +48,7 @@ class OlderStore(StoreError):
 
 class StoreUnavailable(StoreError):
     """The store does not answer now; what was under way may or may not have been written."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the store for longer than was to be waited for."""

@@ -16,8 +16,14 @@ _CONNINFO = re.compile(
 )
 
 
-def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
+def open_store(
+    where: "Store | str | os.PathLike[str] | None", *, wait: float | None = None
+) -> Store:
     """The store at a path or an address; None or "memory" is memory; a store is itself.
+
+    ``wait`` is how many seconds a call waits for a file that another process holds, or for a server
+    that does not answer: a minute unless said here or by the variable CUTLINE_WAIT; ``math.inf``
+    is for ever. A store that is handed in keeps its own.
 
     >>> open_store(None).where
     'memory'
@@ -27,7 +33,9 @@ def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
     if isinstance(where, str | os.PathLike):
         text = os.fspath(where)
         if text.startswith(("postgresql://", "postgres://")):
-            store: Store = import_module("cutline.campaign.stores.postgres").PostgresStore(text)
+            store: Store = import_module("cutline.campaign.stores.postgres").PostgresStore(
+                text, wait=wait
+            )
             return store
         if text.startswith(("file:", ":")) or not text:
             raise ValueError(
@@ -40,6 +48,6 @@ def open_store(where: "Store | str | os.PathLike[str] | None") -> Store:
             raise ValueError(f"a store is a file or postgresql://..., got {shown!r}")
         if text.startswith(("postgresql:", "postgres:")) or _CONNINFO.search(text):
             raise ValueError("a PostgreSQL store is written postgresql://user@host:5432/database")
-        store = import_module("cutline.campaign.stores.sqlite").SQLiteStore(Path(text))
+        store = import_module("cutline.campaign.stores.sqlite").SQLiteStore(Path(text), wait=wait)
         return store
     return where

@@ -1,13 +1,22 @@
 """What a store is: where campaigns live, changed in transactions."""
 
+import math
+import os
+import random
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote_plus
 
 from cutline.campaign.records import Arm, Event, Head, Outcomes, PullRow
 
+WAIT_SECONDS = 60.0  # for a store that is busy or does not answer, unless said otherwise
+CLOCK_SECONDS = 1.0  # by which a clock may step back unnoticed: it is kept up no more closely
+WAIT_VARIABLE = "CUTLINE_WAIT"
+
+Answer = TypeVar("Answer")
 Place = Callable[[Arm, int], float | None]
 
 
@@ -100,14 +109,24 @@ class Store(Protocol):
     """How to open it again, as :meth:`Campaign.open` takes it."""
     shown: str
     """The same for people, without a password."""
+    wait: float
+    """Seconds to wait for it while it is busy or does not answer; infinity: for ever."""
 
     def create(self, head: Head, arms: Sequence[Arm]) -> bool:
         """Write a new campaign; False, and nothing is written, where the name is taken."""
 
-    def begin(self, name: str, move: str) -> AbstractContextManager[Transaction]:
-        """A transaction on a campaign, for a move of this name.
+    def run(self, name: str, move: str, work: Callable[[Any], Answer]) -> Answer:
+        """Call ``work(transaction)`` in a transaction on a campaign, and keep what it did.
 
-        In a "look", nothing that is changed in the records need be kept.
+        Whatever is raised in it, at any moment, nothing of it is kept, nobody is held up, and the
+        next call works. In a "look", nothing that is changed in the records need be kept.
+        """
+
+    def begin(self, name: str, move: str) -> AbstractContextManager[Transaction]:
+        """The same for a with block; to look into a store from a test or a tool.
+
+        An interrupt at the very end of the block may come before the lock is released: what
+        workers call goes through :meth:`run`.
         """
 
     def heads(self) -> list[Head]:
@@ -169,3 +188,57 @@ def without_password(where: str) -> str:
         options = [option if fine else "***" for option, fine in zip(each, plain, strict=True)]
         shown += f"?{'&'.join(options)}"
     return shown
+
+
+def seconds_to_wait(wait: float | None) -> float:
+    """How long to wait for a store: as given, else as the environment says, else a minute.
+
+    >>> seconds_to_wait(5), seconds_to_wait(float("inf"))
+    (5.0, inf)
+    """
+    if wait is not None:
+        number = float(wait) if isinstance(wait, int | float) else math.nan
+        if isinstance(wait, bool) or not number >= 0.0:
+            raise ValueError(
+                f"wait is a number of seconds, 0 or more (math.inf: for ever), got {wait!r}"
+            )
+        return number
+    said = os.environ.get(WAIT_VARIABLE, "")
+    try:
+        return parse_wait(said) if said else WAIT_SECONDS
+    except ValueError as error:
+        raise ValueError(f"{WAIT_VARIABLE}: {error}") from None
+
+
+def parse_wait(text: str) -> float:
+    """Seconds, or "forever", as people write it.
+
+    >>> parse_wait("1.5"), parse_wait("forever")
+    (1.5, inf)
+    """
+    if text.strip().lower() == "forever":
+        return math.inf
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise ValueError(f"wait is a number of seconds, 0 or more, or forever, got {text!r}")
+    return number
+
+
+class Patience:
+    """Longer and longer pauses, for a while."""
+
+    def __init__(self, seconds: float, first: float = 0.05, longest: float = 2.0) -> None:
+        self._until, self._pause, self._longest = time.monotonic() + seconds, first, longest
+
+    def wait(self) -> bool:
+        """Pause once more; False where it has been long enough."""
+        left = self._until - time.monotonic()
+        if left <= 0.0:
+            return False
+        # At random, lest those who wait for the same thing all come back at once.
+        time.sleep(min(left, random.uniform(0.5, 1.0) * self._pause))
+        self._pause = min(2.0 * self._pause, self._longest)
+        return True

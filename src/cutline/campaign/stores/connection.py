@@ -7,6 +7,23 @@ from typing import Any, Protocol
 from cutline.campaign.stores import base
 
 
+class Busy(Exception):
+    """Another process holds the database, and has done so for a moment: try again."""
+
+    def explain(self, seconds: float) -> str:
+        """What to say after so many seconds of it."""
+        raise NotImplementedError
+
+
+def forked(where: str) -> str:
+    """What to say in a process that was forked in the middle of a call to a store."""
+    return (
+        f"{where} cannot be used here: this process was forked while its parent was in the middle "
+        "of a call to it. Fork before or after such a call, or start processes afresh "
+        "(multiprocessing.get_context('spawn'))"
+    )
+
+
 class Connection(Protocol):
     """A database, as far as it is needed here; SQL is written with ? for parameters."""
 
@@ -17,6 +34,16 @@ class Connection(Protocol):
     @property
     def broken(self) -> bool:
         """Whether it is of no use any more."""
+
+    @property
+    def idle(self) -> bool:
+        """Whether it is in no transaction."""
+
+    def restore(self) -> bool:
+        """Go back to before the transaction, if any; False where it cannot be relied on any more.
+
+        It is called when something was raised, be it in the middle of a statement.
+        """
 
     def begin(self, *, write: bool, synced: bool = True) -> None:
         """Start a transaction; one that writes holds off all others of its campaign.
@@ -59,6 +86,9 @@ class Connection(Protocol):
 
     def close(self) -> None:
         """Let go of it."""
+
+    def leave(self) -> None:
+        """Leave it alone for good: it belongs to the process that this one was forked from."""
 
 
 @contextlib.contextmanager

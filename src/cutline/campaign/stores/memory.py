@@ -1,65 +1,106 @@
 """Campaigns in this process's memory: quick, and gone when it ends."""
 
+import contextlib
 import heapq
 import os
 import struct
-import threading
 import time
 from array import array
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from types import TracebackType
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, replace
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
 from cutline.campaign.errors import UnknownCampaign
 from cutline.campaign.records import TOLD, Arm, Event, Head, Outcomes, PullRow
-from cutline.campaign.stores.base import Place
+from cutline.campaign.stores.base import CLOCK_SECONDS, Answer, Place
+from cutline.campaign.stores.guard import Guard, know
+from cutline.campaign.stores.rows import FIXED_ARM, MOVING_PULL
 
 MANY = 100_000  # pulls that are handed on at once
 
 
 class MemoryStore:
-    """A store for one process, shared by its threads.
+    """A store for one process, shared by its threads; a forked process has a copy of its own.
 
-    There is no undoing here: moves check before they change anything. What cannot be checked is an
-    interrupt (Ctrl-C) in the middle of one, which can leave it half made; a file does not.
+    A move that is broken off, by an error or an interrupt, is undone: records are written down as
+    they were before they are handed out.
 
     >>> MemoryStore().heads()
     []
     """
 
     where = shown = "memory"
+    wait = 0.0
+    waits_for_fork = False  # what another thread was doing then is undone in the child
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._games: dict[str, _Game] = {}
         self._clock = clock
-        self._lock = threading.Lock()
+        self.guard = Guard()
+        know(self)
 
     def create(self, head: Head, arms: Sequence[Arm]) -> bool:
         """See :class:`Store`."""
-        with self._lock:
-            if head.name in self._games:
-                return False
-            head.id, head.created = len(self._games), self._clock()
-            self._games[head.name] = _Game(head, arms, self._clock)
-            return True
+        return self.guard.run(self._create, head, arms)
 
-    def begin(self, name: str, move: str) -> "_Game":
+    def _create(self, head: Head, arms: Sequence[Arm]) -> bool:
+        if head.name in self._games:
+            return False
+        head.id, head.created = len(self._games), self._clock()
+        head.clock = head.created
+        self._games[head.name] = _Game(head, arms, self._clock)
+        return True
+
+    def run(self, name: str, move: str, work: "Callable[[_Game], Answer]") -> Answer:
         """See :class:`Store`."""
         game = self._games.get(name)
         if game is None:
-            raise UnknownCampaign(f"there is no campaign {name!r} in memory")
+            raise _unknown(name)
+        lock = self.guard.lock
+        if lock._is_owned():  # type: ignore[attr-defined]  # see Guard
+            self.guard.refuse_nested()
+        # As in Guard.run, whose call is saved here.
+        with lock: return game.run(move, work)  # fmt: skip  # noqa: E701
+
+    @contextlib.contextmanager
+    def begin(self, name: str, move: str) -> Iterator["_Game"]:
+        """See :class:`Store`."""
+        self.guard.refuse_nested()
+        with self.guard.lock:
+            game = self._game(name)
+            try:
+                game.enter(move)
+                yield game
+                game.keep()
+            except BaseException:
+                game.undo()
+                raise
+
+    def _game(self, name: str) -> "_Game":
+        game = self._games.get(name)
+        if game is None:
+            raise _unknown(name)
         return game
 
     def heads(self) -> list[Head]:
         """See :class:`Store`."""
-        return [replace(game.head) for game in list(self._games.values())]
+        return self.guard.run(self._heads)
+
+    def _heads(self) -> list[Head]:
+        for game in self._games.values():
+            game.undo()
+        return [replace(game.head) for game in self._games.values()]
 
     def delete(self, name: str) -> None:
         """See :class:`Store`."""
-        with self.begin(name, "delete"):
-            del self._games[name]
+        self.guard.run(self._delete, name)
+
+    def _delete(self, name: str) -> None:
+        self._game(name)
+        del self._games[name]
 
     def compact(self) -> None:
         """Nothing to do."""
@@ -67,20 +108,42 @@ class MemoryStore:
     def release(self) -> None:
         """Nothing to do."""
 
+    def before_fork(self) -> None:
+        """Nothing to do."""
+
+    def after_fork(self) -> None:
+        """Undo what another thread was in the middle of; it is not in this process."""
+        if not self.guard.mine:
+            for game in self._games.values():
+                game.undo()
+
+
+def _unknown(name: str) -> UnknownCampaign:
+    return UnknownCampaign(f"there is no campaign {name!r} in memory")
+
+
+# What a move may change of each record.
+_HEAD = tuple(f.name for f in fields(Head) if f.name not in ("id", "name", "created"))
+_ARM = tuple(f.name for f in fields(Arm) if f.name not in FIXED_ARM)
+_PULL = tuple(f.name for f in fields(PullRow) if f.name in MOVING_PULL)
+_head_now, _arm_now, _pull_now = attrgetter(*_HEAD), attrgetter(*_ARM), attrgetter(*_PULL)
+
 
 class _Game:
-    """One campaign, and a transaction on it at the same time: a lock, taken on entry.
+    """One campaign, and a transaction on it at the same time.
 
     Arms that nothing was done with yet wait in ``fresh``, in the order in which ties fall; the
     others are in a heap. An entry of the heap counts as long as the arm's priority is the one it
     says; arms that moved are placed when the line is next looked at from its beginning.
+
+    ``_was`` is the head as it was before the move that is under way; ``_arms_were`` and
+    ``_pulls_were`` are the records that were handed out in it, as they were.
     """
 
     def __init__(self, head: Head, arms: Sequence[Arm], clock: Callable[[], float]) -> None:
         self.head = head
         self.now = 0.0
         self.place: Place
-        self._lock = threading.Lock()
         self._clock = clock
         self._arms = arms if isinstance(arms, list) else list(arms)  # not a copy: there may be many
         self._numbers: dict[str, int] | None = None
@@ -94,19 +157,107 @@ class _Game:
         self._events: list[Event] = []
         self._dear = max((arm.cost for arm in arms), default=1)
         self._tokens: Iterator[int] = iter(())
+        self._look = False
+        self._was: tuple[Any, ...] | None = None
+        self._arms_were: list[tuple[Arm, tuple[Any, ...]]] = []
+        self._pulls_were: list[tuple[PullRow, tuple[Any, ...]]] = []
+        self._line_is_whole = True
 
-    def __enter__(self) -> "_Game":
-        self._lock.acquire()
+    def run(self, move: str, work: "Callable[[_Game], Answer]") -> Answer:
+        """One move, or nothing of it."""
+        try:
+            try:
+                if self._was is not None:
+                    self.undo()  # one was broken off before it could be undone
+                self._arms_were, self._pulls_were = [], []
+                self._was = _head_now(self.head)
+                self._look = move == "look"
+                self.now = now = self._clock()
+                if not -CLOCK_SECONDS < now - self.head.clock < CLOCK_SECONDS:
+                    self._look_at_clock()
+                answer = work(self)
+                self._was = None  # it is made
+                return answer
+            except BaseException:
+                self.undo()
+                raise
+        except BaseException:
+            self.undo()  # once more, should an interrupt have come between
+            raise
+
+    def enter(self, move: str) -> None:
+        """Begin a move, as above."""
+        self.undo()
+        self._arms_were, self._pulls_were = [], []
+        self._was = _head_now(self.head)
+        self._look = move == "look"
         self.now = self._clock()
-        return self
+        self._look_at_clock()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._lock.release()
+    def keep(self) -> None:
+        """The move is made."""
+        self._was = None
+
+    def undo(self) -> None:
+        """Put everything back as it was before the move that is under way, if one is."""
+        if self._was is None:
+            return
+        for arm, values in reversed(self._arms_were):
+            for name, value in zip(_ARM, values, strict=True):
+                setattr(arm, name, value)
+            self._moved.add(arm.number)  # it may have been placed meanwhile
+        for pull, values in reversed(self._pulls_were):
+            for name, value in zip(_PULL, values, strict=True):
+                setattr(pull, name, value)
+            self._pulls[pull.seq] = pull
+            self.update(pull)
+        for name, value in zip(_HEAD, self._was, strict=True):
+            setattr(self.head, name, value)
+        del self._pulls[self.head.pulls :]
+        while self._events and self._events[-1].number > self.head.events:
+            self._events.pop()
+        if len(self._leases) > 64 + 4 * self.head.flying:  # some are there several times by now
+            self._tidy_leases()
+        if len(self._arms) > self.head.arms or not self._line_is_whole:
+            self._rebuild_line()
+        self.keep()
+
+    def _rebuild_line(self) -> None:
+        """Line up all arms anew, without those that were added and are not any more."""
+        del self._arms[self.head.arms :]
+        del self._lined[self.head.arms :]
+        self._numbers = None
+        self._moved = {number for number in self._moved if number < self.head.arms}
+        line = [
+            (arm.priority, arm.tie, arm.number)
+            for arm in self._arms
+            if self._lined[arm.number] and arm.priority is not None
+        ]
+        heapq.heapify(line)
+        self._line = line
+        self._line_is_whole = True
+
+    def _tidy_leases(self) -> None:
+        leases = {(e, n) for e, n in self._leases if self._is_lease(e, n)}
+        self._leases = sorted(leases)
+
+    def _look_at_clock(self) -> None:
+        """Where the clock was set back, leases run out as long from now as they would have."""
+        gone = self.now - self.head.clock
+        if gone < -CLOCK_SECONDS:
+            self._tidy_leases()
+            for pull in [self.pull(number) for _, number in self._leases]:
+                assert pull.expires is not None
+                pull.expires += gone
+                self.update(pull)
+        if abs(gone) > CLOCK_SECONDS:
+            self.head.clock = self.now
+
+    def _is_lease(self, expires: float, number: int) -> bool:
+        if number >= len(self._pulls):
+            return False  # it was never handed out after all
+        pull = self._pulls[number]
+        return not isinstance(pull, bytes) and pull.expires == expires
 
     def token(self) -> int:
         for token in self._tokens:
@@ -124,6 +275,10 @@ class _Game:
         found = self._from_line(n)
         if self._fresh:
             found = sorted([*found, *self._from_fresh(n)], key=_standing)[:n]
+        if n == 1 and found:
+            self._arms_were.append((found[0], _arm_now(found[0])))
+        else:
+            self._write_down(found)
         return found
 
     def _from_fresh(self, n: int) -> list[Arm]:
@@ -149,12 +304,14 @@ class _Game:
                 heapq.heappop(line)
             return []
         taken: dict[int, tuple[float, float, int]] = {}
+        self._line_is_whole = False
         while line and len(taken) < n:
             entry = heapq.heappop(line)
             if self._stands(entry):
                 taken[entry[2]] = entry
         for entry in taken.values():
             heapq.heappush(line, entry)
+        self._line_is_whole = True
         return [arms[number] for number in taken]
 
     def _line_up(self) -> None:
@@ -186,19 +343,29 @@ class _Game:
             for arm in self._arms
             if arm.cost <= left and arm.priority is not None and arm.number not in self._moved
         ]
-        return heapq.nsmallest(n, able, key=_standing)
+        found = heapq.nsmallest(n, able, key=_standing)
+        self._write_down(found)
+        return found
+
+    def _write_down(self, arms: Iterable[Arm]) -> None:
+        """Arms as they are before a move gets hold of them."""
+        self._arms_were.extend((arm, _arm_now(arm)) for arm in arms)
 
     def arm(self, number: int) -> Arm:
-        return self._arms[number]
+        arm = self._arms[number]
+        self._arms_were.append((arm, _arm_now(arm)))
+        return arm
 
     def named(self, name: str) -> Arm | None:
         if self._numbers is None:
             self._numbers = {arm.name: arm.number for arm in self._arms}
         number = self._numbers.get(name)
-        return None if number is None else self._arms[number]
+        return None if number is None else self.arm(number)
 
     def all_arms(self) -> list[Arm]:
         self._line_up()
+        if not self._look:
+            self._write_down(self._arms)
         return list(self._arms)
 
     def save(self, arm: Arm) -> None:
@@ -217,14 +384,19 @@ class _Game:
 
     def pull(self, number: int) -> PullRow:
         pull = self._pulls[number]
-        return _unpacked(number, pull) if isinstance(pull, bytes) else pull
+        if isinstance(pull, bytes):
+            pull = _unpacked(number, pull)
+        self._pulls_were.append((pull, _pull_now(pull)))
+        return pull
 
     def fetch(self, numbers: Sequence[int]) -> None:
         pass
 
     def since(self, seq: int, arm: int | None = None) -> Iterator[PullRow]:
         for number in range(seq, len(self._pulls)):
-            pull = self.pull(number)
+            pull = self._pulls[number]
+            if isinstance(pull, bytes):
+                pull = _unpacked(number, pull)
             if arm is None or pull.arm == arm:
                 yield pull
 
@@ -244,18 +416,20 @@ class _Game:
 
     def expired(self) -> list[PullRow]:
         leases = self._leases
+        if not leases or leases[0][0] > self.now:
+            return []
         found: dict[int, PullRow] = {}  # a heartbeat may have come at the same moment as the ask
         while (expires := self.next_expiry()) is not None and expires <= self.now:
-            number = heapq.heappop(leases)[1]
-            found[number] = self.pull(number)
+            number = leases[0][1]
+            found[number] = self.pull(number)  # written down first, and so is its lease
+            heapq.heappop(leases)
         return list(found.values())
 
     def next_expiry(self) -> float | None:
         leases = self._leases
         while leases:
             expires, number = leases[0]
-            pull = self._pulls[number]
-            if not isinstance(pull, bytes) and pull.expires == expires:
+            if self._is_lease(expires, number):
                 return expires
             heapq.heappop(leases)
         return None
@@ -269,7 +443,9 @@ class _Game:
         if pull.expires is not None:  # a heartbeat
             heapq.heappush(self._leases, (pull.expires, pull.seq))
         elif pull.state == TOLD and pull.note is None:  # nearly all of them, and for good
-            self._pulls[pull.seq] = _packed(pull)
+            self._pulls[pull.seq] = _pack(
+                pull.token, pull.arm, pull.nth, pull.cost, pull.asked, pull.settled, pull.reward
+            )
 
     def record(self, event: Event) -> None:
         self._events.append(event)
@@ -288,11 +464,7 @@ _COLUMNS = np.dtype(
 )
 
 
-def _packed(pull: PullRow) -> bytes:
-    """A pull that was told, in a third of the room."""
-    return _TOLD.pack(
-        pull.token, pull.arm, pull.nth, pull.cost, pull.asked, pull.settled, pull.reward
-    )
+_pack = _TOLD.pack  # a pull that was told, in a third of the room
 
 
 def _unpacked(number: int, told: bytes) -> PullRow:

@@ -1,12 +1,14 @@
 """Campaigns on a PostgreSQL server, shared by any number of machines."""
 
 import contextlib
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
 from cutline.campaign.errors import StoreError, StoreUnavailable
-from cutline.campaign.stores.base import without_password
+from cutline.campaign.stores.base import Answer, without_password
+from cutline.campaign.stores.connection import forked
 from cutline.campaign.stores.rows import SELECT_HEAD
 from cutline.campaign.stores.schema import make_tables, upgrade_tables
 from cutline.campaign.stores.sql import SQLStore
@@ -16,8 +18,6 @@ try:
     from psycopg.conninfo import conninfo_to_dict
 except ImportError as error:  # an extra
     raise StoreError("a PostgreSQL store needs psycopg: pip install 'cutline[postgres]'") from error
-
-Answer = TypeVar("Answer")
 
 IDLE = 5.0  # seconds that a transaction that writes may wait for its worker: it takes milliseconds
 NOW = "extract(epoch FROM clock_timestamp())::float8"
@@ -39,6 +39,8 @@ FOR_GOOD = (
 # too many connections, one that was idle for too long. Anything else stays as it is.
 PASSING = ("08", "40001", "40P01", "57P01", "57P02", "57P03", "57P05", "53300", "25P03")
 FULL = ("53100", "25006")  # no room on its disk; it may only be read
+IDLE_STATUS = psycopg.pq.TransactionStatus.IDLE
+_LEFT: list[Any] = []
 ALONE = 0x6375746C  # the lock of those who make tables or campaigns
 
 
@@ -48,8 +50,14 @@ class PostgresStore(SQLStore):
     ``where`` is a URL, postgresql://user@host:5432/database. Leases go by the server's clock.
     """
 
-    def __init__(self, url: str, clock: Callable[[], float] | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        url: str,
+        clock: Callable[[], float] | None = None,
+        *,
+        wait: float | None = None,
+    ) -> None:
+        super().__init__(wait)
         self.where = url
         self._clock = clock
         self.shown = without_password(url)
@@ -98,26 +106,51 @@ class _Server:
     def __init__(self, url: str, clock: Callable[[], float] | None) -> None:
         self._url, self._own_clock = url, clock
         self._now: float | None = None
+        self._owner = os.getpid()
+        self._inside = False  # a statement, from which nothing has come back yet
         self._db = self._try(
             lambda: psycopg.connect(
                 url, autocommit=True, connect_timeout=10, keepalives_idle=15, keepalives_interval=5,
                 keepalives_count=3,
             )
         )  # fmt: skip
-        self.rows("SET search_path TO cutline")
-        # One that is frozen or cut off in a transaction must not hold up the others for ever.
-        self.rows(f"SET idle_in_transaction_session_timeout = {1000 * IDLE:.0f}")
+        try:
+            self.rows("SET search_path TO cutline")
+            # One that is frozen or cut off in a transaction must not hold up others for ever.
+            self.rows(f"SET idle_in_transaction_session_timeout = {1000 * IDLE:.0f}")
+        except BaseException:
+            self._db.close()
+            raise
 
     @property
     def broken(self) -> bool:
         """Whether the connection is gone."""
         return bool(self._db.closed)
 
+    @property
+    def idle(self) -> bool:
+        """See :class:`Connection`."""
+        return not self._inside and self._db.pgconn.transaction_status == IDLE_STATUS
+
+    def restore(self) -> bool:
+        """See :class:`Connection`."""
+        if self._inside or self._db.closed:
+            return False  # the answer to the statement may still be on its way
+        if not self.idle:
+            self.rollback()
+        return self.idle
+
     def _try(self, what: Callable[[], Answer]) -> Answer:
         """Do something with the server; what goes wrong is one sentence."""
+        if self._owner != os.getpid():
+            raise StoreError(forked(without_password(self._url)))
+        self._inside = True  # and it stays so where an interrupt comes before the answer
         try:
-            return what()
+            answer = what()
+            self._inside = False
+            return answer
         except psycopg.Error as error:
+            self._inside = False
             told = _told(error, without_password(self._url))
         # Out here it does not carry psycopg's error along, which knows the whole address.
         raise told
@@ -136,8 +169,8 @@ class _Server:
         self._try(lambda: self._db.execute("COMMIT"))
 
     def rollback(self) -> None:
-        with contextlib.suppress(psycopg.Error):  # it is gone with the connection
-            self._db.execute("ROLLBACK")
+        with contextlib.suppress(StoreError):  # it is gone with the connection
+            self._try(lambda: self._db.execute("ROLLBACK"))
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         def get() -> list[Any]:
@@ -194,6 +227,9 @@ class _Server:
 
     def close(self) -> None:
         self._db.close()
+
+    def leave(self) -> None:
+        _LEFT.append(self._db)  # psycopg closes nothing that another process has opened
 
 
 @cache

@@ -20,9 +20,9 @@ PULL = tuple(f.name for f in fields(PullRow))
 _COLUMN = {"precision": "precision_"}
 _COUNTERS = HEAD[3:]  # settings and all after it
 _counters = attrgetter(*_COUNTERS[1:])
-_FIXED_ARM = ("number", "name", "threshold", "precision", "level", "sd", "cost", "tie")
-_MOVING_ARM = tuple(name for name in ARM if name not in _FIXED_ARM)
-_MOVING_PULL = ("cost", "state", "reward", "late", "settled", "expires", "note")
+FIXED_ARM = ("number", "name", "threshold", "precision", "level", "sd", "cost", "tie")
+_MOVING_ARM = tuple(name for name in ARM if name not in FIXED_ARM)
+MOVING_PULL = ("cost", "state", "reward", "late", "settled", "expires", "note")
 
 
 # What the settings of any campaign hold, by whichever version they were written.
@@ -60,7 +60,7 @@ INSERT_PULL = (
     f"INSERT INTO pull (campaign, {_list(PULL)}, checksum) VALUES ({marks(len(PULL) + 2)})"
 )
 UPDATE_PULL = (
-    f"UPDATE pull SET {_setters(_MOVING_PULL)}, checksum = ? WHERE campaign = ? AND seq = ?"
+    f"UPDATE pull SET {_setters(MOVING_PULL)}, checksum = ? WHERE campaign = ? AND seq = ?"
 )
 INSERT_EVENT = "INSERT INTO event (campaign, number, kind, data, checksum) VALUES (?, ?, ?, ?, ?)"
 HEAD_TO_CHECK = "SELECT settings, checksum FROM campaign WHERE id = ?"
@@ -110,7 +110,7 @@ def moving(arm: Arm) -> tuple[Any, ...]:
 
 def arm_row(arm: Arm) -> tuple[Any, ...]:
     """A new arm as it is written."""
-    fixed = tuple(getattr(arm, name) for name in _FIXED_ARM)
+    fixed = tuple(getattr(arm, name) for name in FIXED_ARM)
     return (*fixed, *moving(arm), name_digest(arm.name), arm_checksum(arm))
 
 

@@ -1,21 +1,21 @@
 """A campaign in tables: what the SQLite and the PostgreSQL store share."""
 
+import contextlib
 import json
 import os
 import struct
-import threading
-from collections.abc import Iterator, Sequence
-from types import TracebackType
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from cutline.campaign.errors import UnknownCampaign
+from cutline.campaign.errors import StoreBusy, UnknownCampaign
 from cutline.campaign.records import ASKED, Arm, Event, Head, Outcomes, PullRow
 from cutline.campaign.stores import base
-from cutline.campaign.stores.base import Place, chunks
+from cutline.campaign.stores.base import CLOCK_SECONDS, Answer, Patience, Place, chunks
 from cutline.campaign.stores.checking import misfits
-from cutline.campaign.stores.connection import Connection, all_or_nothing
+from cutline.campaign.stores.connection import Busy, Connection, all_or_nothing
+from cutline.campaign.stores.guard import Guard, know
 from cutline.campaign.stores.rows import (
     INSERT_ARM,
     INSERT_EVENT,
@@ -45,6 +45,7 @@ from cutline.campaign.stores.rows import (
 from cutline.campaign.stores.schema import Nothing
 
 MANY = 500  # records asked for in one statement
+SET_BACK = "UPDATE pull SET expires = expires - ? WHERE campaign = ? AND expires IS NOT NULL"
 # What a power cut may undo: whoever asked on this machine is gone as well, and nobody was told of
 # anything learned (pulls that an ask gives up are given up again by the next).
 NO_PROMISE = ("ask", "heartbeat")
@@ -96,46 +97,37 @@ class SQLTransaction:
         self._events: list[Event] = []
         self._tokens: Iterator[int] = iter(())
 
-    def __enter__(self) -> "SQLTransaction":
-        self._store.lock.acquire()
-        try:
-            self._db = self._store.db()
-            base.reached(f"{self._move} before")
-            self._db.begin(write=self._write, synced=self._move not in NO_PROMISE)
-            try:
-                found = self._db.head(self._name, write=self._write)
-                if not found:
-                    raise UnknownCampaign(f"there is no campaign {self._name!r} in {self._where}")
-                self.head = self._settings.head(found[0])
-            except BaseException:
-                self._db.rollback()
-                raise
-        except BaseException:
-            self._store.lock.release()
-            raise
+    def open(self) -> None:
+        """Begin it, and read the campaign's row."""
+        self._db = self._store.db()
+        base.reached(f"{self._move} before")
+        self._db.begin(write=self._write, synced=self._move not in NO_PROMISE)
+        found = self._db.head(self._name, write=self._write)
+        if not found:
+            raise UnknownCampaign(f"there is no campaign {self._name!r} in {self._where}")
+        self.head = self._settings.head(found[0])
         self._before = tuple(found[0][3:])
-        return self
+        if self._write:
+            self._look_at_clock()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            if kind is not None or not self._write:
-                self._db.rollback()
-                return
-            try:
-                self._flush()
-                base.reached(f"{self._move} written")
-                self._db.commit()
-            except BaseException:
-                self._db.rollback()
-                raise
-            base.reached(f"{self._move} committed")
-        finally:
-            self._store.lock.release()
+    def _look_at_clock(self) -> None:
+        """Where the clock was set back, leases run out as long from now as they would have."""
+        head, now = self.head, self.now
+        if now > head.clock + CLOCK_SECONDS:
+            head.clock = now
+        elif now < head.clock - CLOCK_SECONDS:
+            self._db.rows(SET_BACK, [head.clock - now, head.id])
+            head.clock = now
+
+    def close(self) -> None:
+        """Keep what was done; a look did nothing."""
+        if not self._write:
+            self._db.rollback()
+            return
+        self._flush()
+        base.reached(f"{self._move} written")
+        self._db.commit()
+        base.reached(f"{self._move} committed")
 
     def _flush(self) -> None:
         self._flush_pulls()
@@ -330,77 +322,162 @@ class SQLTransaction:
         return misfits(self._db, self.head)
 
 
-_INHERITED: list[Connection] = []
-
-
 class SQLStore:
     """What a store of tables does with its connection; a subclass says how to connect.
 
     One connection a process, taken by one thread at a time. A process that was forked opens its
-    own.
+    own. Whatever is raised in the middle of something, the transaction is rolled back; where it is
+    not certain that this worked, the connection is dropped and the next call opens another.
     """
 
     where: str
     shown: str
     """``where`` without a password, for messages."""
+    waits_for_fork = False
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
+    def __init__(self, wait: float | None = None) -> None:
+        self.wait = base.seconds_to_wait(wait)
+        self.guard = Guard()
         self.settings = Settings()
         self._db: Connection | None = None
+        self._dropped: list[Connection] = []
         self._owner = 0
+        know(self)
 
     def connect(self, *, make: bool) -> Connection:
         """A new connection to tables of today's version, made if there are none and it is asked."""
         raise NotImplementedError
 
     def db(self, *, make: bool = False) -> Connection:
-        """The connection of this process."""
-        self._leave_to_parent()
-        if self._db is None or self._db.broken:
-            self._db = self.connect(make=make)
+        """The connection of this process, ready for a transaction."""
+        if self._owner != os.getpid():
+            self._leave_to_parent()
+        if self._dropped or (self._db and (self._db.broken or not self._db.idle)):
+            self._drop()
+        if self._db is None:
             self._owner = os.getpid()
+            self._db = self.connect(make=make)
         return self._db
 
     def _leave_to_parent(self) -> None:
-        """A connection that was there before a fork is not this process's to close."""
-        if self._db is not None and self._owner != os.getpid():
-            _INHERITED.append(self._db)
+        """A connection that was there before a fork is not this process's to use or close."""
+        for db in (self._db, *self._dropped):
+            if db is not None:
+                db.leave()
+        self._db = None
+        self._dropped.clear()
+
+    def _drop(self) -> None:
+        """Let go of the connection; once more where that was interrupted before."""
+        if self._db is not None:
+            self._dropped.append(self._db)
             self._db = None
+        while self._dropped:
+            self._dropped[-1].close()
+            self._dropped.pop()
+
+    def _clean_up(self) -> None:
+        """After something was raised: no transaction is open, or no connection."""
+        if self._owner != os.getpid():
+            self._leave_to_parent()
+        elif self._dropped or (self._db is not None and not self._db.restore()):
+            self._drop()
+
+    def before_fork(self) -> None:
+        """See :class:`Forkable`."""
+        self._drop()
+
+    def after_fork(self) -> None:
+        """See :class:`Forkable`."""
+        self._leave_to_parent()
+
+    def _alone(self, what: Callable[..., Answer], *given: Any) -> Answer:
+        """Call ``what(*given)`` with the connection to itself, again while the file is busy.
+
+        Meanwhile the lock is let go of, for other threads and for forks.
+        """
+        patience = None
+        while True:
+            try:
+                answer: Answer = self.guard.run(self._cleanly, what, given)
+                return answer
+            except Busy as busy:
+                patience = patience or Patience(self.wait, 0.002, 0.02)
+                if not patience.wait():
+                    raise StoreBusy(busy.explain(self.wait)) from None
+
+    def _cleanly(self, what: Callable[..., Answer], given: tuple[Any, ...]) -> Answer:
+        try:
+            try:
+                return what(*given)
+            except BaseException:
+                self._clean_up()
+                raise
+        except BaseException:
+            self._clean_up()  # once more, should an interrupt have come between
+            raise
+
+    def run(self, name: str, move: str, work: Callable[[SQLTransaction], Answer]) -> Answer:
+        """See :class:`Store`."""
+        answer: Answer = self._alone(self._run, name, move, work)
+        return answer
+
+    def _run(self, name: str, move: str, work: Callable[[SQLTransaction], Answer]) -> Answer:
+        t = SQLTransaction(self, name, move)
+        t.open()
+        try:
+            answer = work(t)
+            t.close()
+        except Busy as busy:  # it has begun, and is not begun again
+            raise StoreBusy(busy.explain(0.0)) from None
+        return answer
+
+    @contextlib.contextmanager
+    def begin(self, name: str, move: str) -> Iterator[SQLTransaction]:
+        """See :class:`Store`."""
+        self.guard.refuse_nested()
+        t = SQLTransaction(self, name, move)
+        with self.guard.lock:
+            try:
+                t.open()
+                yield t
+                t.close()
+            except BaseException:
+                self._clean_up()
+                raise
 
     def create(self, head: Head, arms: Sequence[Arm]) -> bool:
         """See :class:`Store`."""
-        with self.lock:
-            db = self.db(make=True)
-            head.created = db.clock()
-            return create(db, head, arms)
+        return self._alone(self._create, head, arms)
 
-    def begin(self, name: str, move: str) -> SQLTransaction:
-        """See :class:`Store`."""
-        return SQLTransaction(self, name, move)
+    def _create(self, head: Head, arms: Sequence[Arm]) -> bool:
+        db = self.db(make=True)
+        head.created = head.clock = db.clock()
+        return create(db, head, arms)
 
     def heads(self) -> list[Head]:
         """See :class:`Store`."""
-        with self.lock:
-            try:
-                return [self.settings.head(row) for row in self.db().rows(SELECT_HEADS)]
-            except Nothing:
-                return []
+        return self._alone(self._heads)
+
+    def _heads(self) -> list[Head]:
+        try:
+            return [self.settings.head(row) for row in self.db().rows(SELECT_HEADS)]
+        except Nothing:
+            return []
 
     def delete(self, name: str) -> None:
         """See :class:`Store`."""
-        with self.lock:
-            delete(self.db(), name, self.shown)
+        self._alone(lambda: delete(self.db(), name, self.shown))
 
     def compact(self) -> None:
         """See :class:`Store`."""
-        with self.lock:
-            self.db().compact()
+        self._alone(lambda: self.db().compact())
 
     def release(self) -> None:
         """See :class:`Store`."""
-        with self.lock:
+        self.guard.run(self._release)
+
+    def _release(self) -> None:
+        if self._owner != os.getpid():
             self._leave_to_parent()
-            if self._db is not None:
-                self._db.close()
-            self._db = None
+        self._drop()
