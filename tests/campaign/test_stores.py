@@ -28,44 +28,44 @@ def test_files_and_servers_are_stores(address):
 class Forgetful(MemoryStore):
     """Loses an arm's last reward now and then."""
 
-    def _game(self, name):
-        game = super()._game(name)
-        if game.head.told > 40:
+    def run(self, name, move, work):
+        game = self._games[name]
+        if move == "look" and game.head.told > 40:
             arm = max(game._arms, key=lambda arm: arm.pulls)
             arm.total = 0.0
-        return game
+        return super().run(name, move, work)
 
 
 class Generous(MemoryStore):
     """Forgets what was reserved."""
 
-    def _game(self, name):
-        game = super()._game(name)
+    def run(self, name, move, work):
+        game = self._games[name]
         if game.head.events > 50:
             game.head.reserved = 0
-        return game
+        return super().run(name, move, work)
 
 
 class Careless(MemoryStore):
     """Goes on asking for arms that were retired."""
 
-    def _game(self, name):
-        game = super()._game(name)
+    def run(self, name, move, work):
+        game = self._games[name]
         for arm in game._arms:
             if arm.status == "retired":
                 arm.status = "open"
-        return game
+        return super().run(name, move, work)
 
 
 class Hasty(MemoryStore):
     """Begins at the front of the line again where it should read on."""
 
-    def _game(self, name):
-        game = super()._game(name)
+    def run(self, name, move, work):
+        game = self._games[name]
         if "first" not in vars(game):
             first = game.first
             game.first = lambda n, left, after=None: first(n, left)
-        return game
+        return super().run(name, move, work)
 
 
 @pytest.mark.parametrize("broken", [Forgetful, Generous, Careless, Hasty])
