@@ -111,7 +111,7 @@ def state(store, name):
     with store.begin(name, "look") as t:
         head = replace(t.head, id=0, name="", created=0.0, clock=0.0)
         pulls = [replace(pull, token=0) for pull in t.since(0)]
-        return repr((head, t.all_arms(), pulls, t.events()))
+        return repr((head, t.all_arms(), pulls, list(t.events())))
 
 
 def hold_up_nobody(store, other, name):
