@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 from cutline.campaign.campaign import Campaign
+from cutline.campaign.making import check_seconds
 from cutline.campaign.progress import Line, Progress, Show, line_for
 from cutline.campaign.pulls import Pull
 from cutline.campaign.records import CLOSED
@@ -91,8 +92,8 @@ def identify(
         arms=given, threshold=threshold, precision=precision, rewards=rewards, level=level
     )
     prepare = caller(fn, given)
-    if timeout is not None and not timeout > 0:
-        raise ValueError(f"timeout must be a number of seconds above 0, got {timeout!r}")
+    if timeout is not None:
+        check_seconds("timeout", timeout)
     done: Done = Done()
     driver, places = _choose_driver(fn, workers, executor, done)
     campaign = Campaign(

@@ -24,6 +24,7 @@ from cutline.rules.base import IndexRule, Rule
 from cutline.rules.editions import EDITION
 
 MOST = 2**62  # units that every store can keep
+MAX_SECONDS = 1e9  # that are waited for; threads cannot wait for ten times as long
 LONGEST_ARM = 2**22  # characters of an arm's name, which may be a whole prompt
 LONGEST_NAME = 500  # of a campaign's name
 _HALF = re.compile("[\ud800-\udfff]")
@@ -233,7 +234,20 @@ def check_bar(bar: Bar, problem: Problem) -> Bar:
 
 
 def check_lease(lease: float) -> float:
-    number = float(lease) if isinstance(lease, int | float | np.number) else math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"a lease is a number of seconds above 0, got {lease!r}")
+    """How many seconds a trial may take, checked."""
+    return check_seconds("a lease", lease)
+
+
+def check_seconds(what: str, seconds: float) -> float:
+    """A number of seconds that a clock can wait for; too many are refused, not clamped."""
+    plain = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
+    try:
+        number = float(seconds) if plain else math.nan
+    except OverflowError:
+        number = math.inf
+    if not 0 < number <= MAX_SECONDS:
+        raise ValueError(
+            f"{what} is a number of seconds above 0 and at most {MAX_SECONDS:.0e} (30 years), got "
+            f"{seconds!r:.60}"
+        )
     return number

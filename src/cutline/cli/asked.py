@@ -1,11 +1,10 @@
 """The bar as it is put on a command line: --at-least, --at-most, or --threshold."""
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cutline.cli.shared import numbers
+from cutline.cli.shared import LARGEST, numbers
 from cutline.core.bar import AT_LEAST, AT_MOST, FAILURE_RATE, PASS_RATE, THRESHOLD, Bar
 
 if TYPE_CHECKING:
@@ -32,8 +31,10 @@ def flag(name: str) -> str:
 
 def check_value(name: str, value: float, kind: str) -> None:
     """Refuse what is no number, and what is no rate where rewards are binary."""
-    if not math.isfinite(value):
-        raise click.UsageError(f"{flag(name)} must be a finite number, got {value!r}")
+    if not abs(value) <= LARGEST:
+        raise click.UsageError(
+            f"{flag(name)} must be a number of at most {LARGEST:g} in size, got {value!r}"
+        )
     if kind == "binary" and not 0 <= value <= 1:
         raise click.UsageError(
             f"{flag(name)} is a rate, from 0 to 1, with binary rewards, got {value:g}"

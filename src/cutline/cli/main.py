@@ -9,7 +9,7 @@ from cutline._version import __version__
 from cutline.cli.demo import demo
 from cutline.cli.examples import examples, paper
 from cutline.cli.plan import plan
-from cutline.cli.printing import say
+from cutline.cli.printing import cut, say
 from cutline.cli.run import run
 from cutline.cli.shared import note
 from cutline.cli.simulate import simulate
@@ -19,6 +19,8 @@ from cutline.cli.stores.show import show
 from cutline.cli.theory import theory
 from cutline.cli.tournament import tournament
 from cutline.core.text import visible
+
+LONGEST = 1_000  # characters of an error that are shown
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -52,7 +54,7 @@ def main() -> None:
         error.show()
         sys.exit(0)
     except click.ClickException as error:
-        say(f"cutline: {visible(error.format_message())}", err=True)
+        say(f"cutline: {cut(visible(error.format_message()), LONGEST)}", err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         say("cutline: stopped", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cutline.cli.asked import bars_of
+from cutline.cli.asked import bars_of, flag
 from cutline.cli.printing import say
 from cutline.cli.shared import numbers, one_sentence, seeded, threaded, writable
 from cutline.core.bar import Bar
@@ -15,6 +15,8 @@ from cutline.core.bar import Bar
 if TYPE_CHECKING:
     from cutline.core.rewards import Rewards
     from cutline.simulation.planning import Belief
+
+RAREST = 1e-9  # errors that are planned for
 
 
 @click.command()
@@ -62,7 +64,11 @@ if TYPE_CHECKING:
     help="The confidence to stop at instead of a budget; without --error and --wrong-arms the "
     "target error is 1 less this.  [default: 1 - error; 0.95]",
 )
-@click.option("--workers", type=int, help="How many pulls are in flight at a time, e.g. 64.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 100_000),
+    help="How many pulls are in flight at a time, e.g. 64.",
+)
 @click.option(
     "--relax/--no-relax",
     default=True,
@@ -77,7 +83,11 @@ if TYPE_CHECKING:
     help="What one trial gives.",
 )
 @click.option("--sd", type=float, help="Standard deviation of a gaussian reward.")
-@click.option("--most", type=int, help="The largest budget to look at.  [default: 5000000]")
+@click.option(
+    "--most",
+    type=click.IntRange(1, 10**12),
+    help="The largest budget to look at.  [default: 5000000]",
+)
 @seeded
 @threaded
 @click.option(
@@ -111,6 +121,12 @@ def plan(**flags: Any) -> None:
 
         writable(flags["plot"], ".png", ".svg", ".pdf")
         precision = numbers("precision", flags["precision"])
+        for name in ("error", "wrong_arms"):
+            if flags[name] is not None and 0 < flags[name] < RAREST:
+                raise click.UsageError(
+                    f"{flag(name)} must be at least {RAREST:g}, got {flags[name]:g}: rarer errors "
+                    "cannot be predicted from games"
+                )
         rewards = _rewards(flags)
         given = bars_of(flags, rewards.kind)
         if given is None:

@@ -25,8 +25,12 @@ def read_spec(ctx: click.Context, param: click.Parameter, path: str | None) -> s
     if path is None:
         return None
     try:
-        values = tomllib.loads(Path(path).read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        values = tomllib.loads(Path(path).read_text("utf-8-sig"))
+    except RecursionError:
+        raise click.UsageError(
+            f"{path} could not be read: brackets within brackets, too deep"
+        ) from None
+    except (OSError, ValueError) as error:
         raise click.UsageError(f"{path} could not be read: {error}") from None
     known = _options(ctx.command)
     others = getattr(ctx.find_root().command, "commands", {}).values()

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Command = Callable[..., None]
 
+LARGEST = 1e100  # as of rewards: squares of it are finite
+MOST = 10**15  # pulls that are asked about
+
 GAMES_HELP = "How many games each rule plays."
 
 seeded = click.option(
@@ -51,13 +54,19 @@ def rules_of(names: list[str]) -> "list[Rule]":
 
 
 def numbers(name: str, text: str | float) -> list[float]:
-    """Numbers with commas between them."""
+    """Numbers with commas between them, none of them infinite or -0."""
     try:
-        return [float(part) for part in str(text).split(",")]
+        values = [float(part) + 0.0 for part in str(text).split(",")]
     except ValueError:
         raise click.UsageError(
-            f"--{name} takes numbers with commas between them, got {text!r}"
+            f"--{name} takes numbers with commas between them, got {text!r:.200}"
         ) from None
+    for value in values:
+        if not abs(value) <= LARGEST:
+            raise click.UsageError(
+                f"--{name} takes finite numbers of at most {LARGEST:g} in size, got {value!r}"
+            )
+    return values
 
 
 def whole(name: str, text: str | int) -> list[int]:
@@ -65,7 +74,9 @@ def whole(name: str, text: str | int) -> list[int]:
     try:
         values = [int(part.replace("_", "")) for part in str(text).split(",")]
     except ValueError:
-        raise click.UsageError(f"--{name} takes whole numbers, got {text!r}") from None
+        raise click.UsageError(f"--{name} takes whole numbers, got {text!r:.200}") from None
+    if max(values) > MOST:
+        raise click.UsageError(f"--{name} takes whole numbers up to {MOST:,}, got a larger one")
     return sorted(set(values))
 
 

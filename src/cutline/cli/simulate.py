@@ -115,7 +115,11 @@ def simulate(spec: str | None, **flags: Any) -> None:
         names = [name.strip() for name in flags["rules"].split(",") if name.strip()]
         rules = rules_of(names)
         unbounded = flags["confidence"] is not None and flags["budget"] is None
-        budgets = [] if unbounded else whole("budget", flags["budget"] or "500")
+        budgets = (
+            []
+            if unbounded
+            else whole("budget", "500" if flags["budget"] is None else flags["budget"])
+        )
         if flags["confidence"] is not None and len(budgets) > 1:
             raise click.UsageError("games that stop at a confidence take one budget, the most")
         if flags["evidence"] is not None and flags["confidence"] is None:

@@ -66,11 +66,15 @@ def theory(spec: str | None, **flags: Any) -> None:
     """  # noqa: D301 (as above)
     stopped = False
     with one_sentence():
+        from cutline.core.chance import seed_key
         from cutline.figures import tables
         from cutline.figures.statements import Theory
         from cutline.figures.theory import along, panels, report
         from cutline.rules import parse_rule
+        from cutline.simulation.simulate import check_games
 
+        check_games(1, threads=flags["threads"])
+        seed_key(flags["seed"])
         writable(flags["plot"], ".png", ".svg", ".pdf")
         goal = goal_of(flags)
         bandit = bandit_of(flags, goal)

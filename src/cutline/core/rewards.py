@@ -137,3 +137,8 @@ def _positive(name: str, values: Sequence[float], kind: str, wanted: str) -> Non
     for value in values:
         if not (math.isfinite(value) and value > 0):
             raise ValueError(f"{name} of {wanted} rewards must be above 0, got {value!r}")
+        if not 1 / LARGEST <= value <= LARGEST:
+            raise ValueError(
+                f"{name} of {wanted} rewards must lie between {1 / LARGEST:g} and {LARGEST:g}, got "
+                f"{value!r}"
+            )

@@ -278,6 +278,9 @@ def default_horizons(rules: Sequence[Rule], budget: int, replay: bool) -> set[in
     return {-(-budget * i // points) for i in range(1, points + 1)}
 
 
+MOST_THREADS = 1_024
+
+
 def check_games(
     games: int, first_game: int = 0, chunk: int | None = None, threads: int | None = None
 ) -> None:
@@ -286,6 +289,8 @@ def check_games(
     for name, value in named.items():
         if value is not None and (not isinstance(value, int | np.integer) or value < 1):
             raise ValueError(f"{name} must be a whole number, at least 1, got {value!r}")
+    if threads is not None and threads > MOST_THREADS:
+        raise ValueError(f"threads must be at most {MOST_THREADS:,}, got {threads!r:.30}")
     if not 0 <= first_game <= GAMES - games:
         raise ValueError(f"games are numbered from 0 to 2**48 - 1, got {first_game} + {games}")
 

@@ -1,6 +1,5 @@
 """What was asked for: the rewards, the bar, the trial, and the campaign, new or taken up again."""
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -52,8 +51,10 @@ def bar_of(flags: dict[str, Any], rewards: "Rewards") -> Bar:
 def trial_of(command: tuple[str, ...], flags: dict[str, Any], rewards: "Rewards") -> Trial:
     """How a command is run and what its end means."""
     timeout, counts = flags["timeout"], flags["timeout_counts"]
-    if timeout is not None and not (math.isfinite(timeout) and timeout > 0):
-        raise click.UsageError(f"--timeout is a number of seconds above 0, got {timeout:g}")
+    if timeout is not None:
+        from cutline.campaign.making import check_seconds
+
+        check_seconds("--timeout", timeout)
     if counts is not None:
         if timeout is None:
             raise click.UsageError("--timeout-counts needs --timeout, after how many seconds")

@@ -29,6 +29,8 @@ def from_folder(folder: str | Path) -> Iterator[tuple[str, Bandit]]:
         values = tomllib.loads(listed.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{listed} cannot be read as TOML: {error}") from error
+    except RecursionError:
+        raise ValueError(f"{listed}: brackets within brackets, too deep to be read") from None
     tables = values.get("problem")
     if not isinstance(tables, list) or not tables or set(values) != {"problem"}:
         raise ValueError(f"{listed} must hold [[problem]] tables, at least one, and nothing else")
