@@ -160,7 +160,7 @@ def test_a_report_is_plain(small):
         ("plan --means 0.5 --threshold 0.5", "no budget tells its side; give a precision"),
         ("plan --means 0.1 --threshold 0.5 --error 0.1 --wrong-arms 1", "give one of the two"),
         ("plan --means 0.1 --threshold 0.5 --confidence 0.9", "the precision must be above 0"),
-        ("plan --means 0.1 --threshold 0.5 --workers 0", "workers must be a whole number"),
+        ("plan --means 0.1 --threshold 0.5 --workers 0", "Invalid value for '--workers': 0"),
         ("plan --means 0.1 --threshold 0.5 --sd 2", "sd is for gaussian rewards"),
         ("plan --means 0.1 --threshold 0.5 --rewards gaussian", "gaussian rewards need --sd"),
         ("plan --like none.csv --threshold 0.5", "none.csv cannot be read: No such file"),
