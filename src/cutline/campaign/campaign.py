@@ -15,6 +15,7 @@ from cutline.campaign.agreement import (
     see_that_it_is,
 )
 from cutline.campaign.errors import DifferentCampaign, StoreError, UnknownArm
+from cutline.campaign.feeding import fed_rewards
 from cutline.campaign.making import (
     arms_of,
     check_bar,
@@ -36,6 +37,7 @@ from cutline.core.bar import Bar
 from cutline.core.chance import seed_key
 from cutline.core.problem import Problem, check_band
 from cutline.core.stopping import check_can_stop
+from cutline.core.tally import Floats
 from cutline.core.verdict import Verdict
 from cutline.rules import Rule
 
@@ -343,9 +345,12 @@ class Campaign:
             with contextlib.suppress(StoreError):  # a store that cannot be written can be read
                 self.access.do("weigh", moves.weigh)
 
+        def history() -> list[Floats]:
+            return self.access.do("look", fed_rewards)
+
         def look(t: Transaction, terms: Terms) -> Verdict:
             moves.weigh(t, terms)  # what is still missing
-            return verdict_on(t.head, terms, t.all_arms(), confidence)
+            return verdict_on(t.head, terms, t.all_arms(), confidence, history)
 
         return self.access.do("look", look)
 

@@ -1,7 +1,7 @@
 """Look into a stored campaign: its pulls and arms as rows, and its answer for another bar."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -10,10 +10,9 @@ import numpy as np
 from cutline.campaign.access import Access
 from cutline.campaign.campaign import Campaign
 from cutline.campaign.errors import UnknownArm
+from cutline.campaign.feeding import Coming, comings_of, in_order
 from cutline.campaign.making import counted, numbers_of, start_of
 from cutline.campaign.records import (
-    ASKED,
-    ATTACHED_UNWEIGHED,
     RUNNING,
     STATES,
     Arm,
@@ -24,6 +23,7 @@ from cutline.campaign.stores import MemoryStore, Store, Transaction
 from cutline.campaign.terms import Terms, problem_of
 from cutline.core.problem import PerArm, check_band, per_arm
 from cutline.core.rewards import Rewards
+from cutline.core.rows import Kept
 from cutline.core.verdict import Verdict
 
 Row = dict[str, Any]
@@ -165,7 +165,7 @@ def what_if(
     """
     rule = campaign.access.rule
 
-    def look(t: Transaction, terms: Terms) -> tuple[Store, bool]:
+    def look(t: Transaction, terms: Terms) -> tuple[Store, bool, list[list[float]]]:
         stored = t.all_arms()
         arms = [replace(arm) for arm in stored]
         for name, value in (("threshold", threshold), ("precision", precision)):
@@ -186,78 +186,39 @@ def what_if(
         head.settings = {**head.settings, "numbers": numbers}
         for arm, kept in zip(arms, start_of(played, problem), strict=True):
             arm.kept = kept
-        _count_again(access.terms(head.settings), arms, _comings(t))
+        weighed = _count_again(access.terms(head.settings), arms, comings_of(t))
         head.weighed = head.pulls
         access.store.create(head, arms)
-        return access.store, same
+        return access.store, same, weighed
 
-    store, same = campaign.access.do("look", look)
+    store, same, weighed = campaign.access.do("look", look)
     verdict = Campaign.open(store, campaign.name, rule=rule).verdict(confidence)
+    history = Kept([np.array(own) for own in weighed])  # the copy has no trials
+    verdict = replace(verdict, rows=replace(verdict.rows, history=history))
     if same:
         return verdict
     broken = CHOSEN_AFTER if verdict.broken is None else f"{CHOSEN_AFTER}; {verdict.broken}"
     return replace(verdict, broken=broken)
 
 
-@dataclass(frozen=True, slots=True)
-class _Coming:
-    """A pull comes back at an event: with a reward that counts from then on, or with nothing."""
-
-    event: int
-    pull: PullRow
-    reward: float | None
-    late: bool
-
-
-def _comings(t: Transaction) -> list[_Coming]:
-    """How pulls came back, in the order of events; some twice: given up, and told after all."""
-    late = {event.data["pull"]: event.number for event in t.events() if event.kind == "told late"}
-    found = []
-    for pull in t.since(0):
-        if pull.state == ASKED:
-            continue
-        assert pull.settled is not None
-        after_all = pull.seq in late
-        found.append(_Coming(pull.settled, pull, None if after_all else pull.reward, False))
-        if after_all:
-            found.append(_Coming(late[pull.seq], pull, pull.reward, True))
-    return sorted(found, key=lambda coming: coming.event)
-
-
-def _count_again(terms: Terms, arms: Sequence[Arm], comings: Sequence[_Coming]) -> None:
-    """Count and weigh all rewards again, as they came in, from nothing.
-
-    Evidence takes them in the order asked for: one that came early waits for those before it, one
-    that was given up and came after its turn is taken when it comes.
-    """
+def _count_again(terms: Terms, arms: Sequence[Arm], comings: Sequence[Coming]) -> list[list[float]]:
+    """Count and weigh all rewards again, as they came in, from nothing; what was weighed."""
     for arm in arms:
         arm.pulls, arm.total, arm.squares, arm.fed, arm.proof = 0, 0.0, 0.0, 0, None
-    early: list[dict[int, float | None]] = [{} for _ in arms]
-    weighs: list[list[float]] = [[] for _ in arms]
     told = 0
     for coming in comings:
-        pull = coming.pull
-        arm, line = arms[pull.arm], early[pull.arm]
-        value = None
         if coming.reward is not None:
-            value = terms.reward(arm, coming.reward)
-            terms.learn(arm, coming.reward, told)
+            terms.learn(arms[coming.pull.arm], coming.reward, told)
             told += 1
-        turns = []
-        weighed = None if pull.state == ATTACHED_UNWEIGHED else value
-        if coming.late and pull.nth < arm.fed:
-            turns.append(weighed)
-        else:
-            line[pull.nth] = weighed
-        while arm.fed in line:
-            turns.append(line.pop(arm.fed))
-            arm.fed += 1
-        weighs[pull.arm] += [turn for turn in turns if turn is not None]
+    weighs, passed = in_order(terms, arms, comings)
+    for arm, count in zip(arms, passed, strict=True):
+        arm.fed = count
     if terms.evidence is None:
-        return
+        return weighs
     filled = [(arm, own) for arm, own in zip(arms, weighs, strict=True) if own]
     ledgers = [ledger for arm, _ in filled if (ledger := terms.ledger(arm)) is not None]
     values = np.array([value for _, own in filled for value in own])
     terms.evidence.feed_many(ledgers, values, [len(own) for _, own in filled])
     for (arm, _), ledger in zip(filled, ledgers, strict=True):
         arm.proof = ledger.numbers
+    return weighs

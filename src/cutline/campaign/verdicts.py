@@ -1,24 +1,29 @@
 """The verdict on a campaign's arms: on all of them, or on a few that somebody looks at."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from cutline.campaign.records import Arm, Head
 from cutline.campaign.terms import Terms
-from cutline.core.tally import Tallies
+from cutline.core.tally import Floats, Tallies
 from cutline.core.verdict import Verdict, verdict_of
 
 CONFIDENCE = 0.95  # at which a campaign is judged that does not stop at one
 
 
 def verdict_on(
-    head: Head, terms: Terms, arms: Sequence[Arm], confidence: float | None = None
+    head: Head,
+    terms: Terms,
+    arms: Sequence[Arm],
+    confidence: float | None = None,
+    history: Callable[[], Sequence[Floats]] | None = None,
 ) -> Verdict:
     """The verdict on some arms; their evidence is taken as far as it has been weighed.
 
     What is said of one arm does not depend on which others are looked at: promises are made for
-    all arms of the campaign at once.
+    all arms of the campaign at once. ``history`` gives what was weighed of every arm, in order; see
+    :func:`cutline.core.verdict.verdict_of`.
     """
     level = confidence if confidence is not None else (terms.confidence or CONFIDENCE)
     broken = None
@@ -44,6 +49,7 @@ def verdict_on(
         counts=_counts(arms),
         broken=broken,
         cache=terms.cache,
+        history=history,
     )
 
 

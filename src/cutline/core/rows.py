@@ -1,7 +1,7 @@
 """What a verdict says of every arm: columns that are worked out when somebody looks."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from cutline.core.estimate import arm_wrong_chance
 from cutline.core.evidence import Evidence, Ledger
 from cutline.core.evidence.base import TALLY, Weights
 from cutline.core.problem import Problem
-from cutline.core.tally import Tallies, Tally
+from cutline.core.tally import Floats, Tallies, Tally
 
 Proof = tuple[float, ...]
 """The numbers of a ledger; see :attr:`Ledger.numbers`."""
@@ -86,6 +86,17 @@ class NumberCache:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """A history that is in memory."""
+
+    rewards: Sequence[Floats]
+
+    def __call__(self) -> Sequence[Floats]:
+        """The rewards of every arm."""
+        return self.rewards
+
+
+@dataclass(frozen=True)
 class Rows:
     """All that a verdict knows, as columns over the arms; see :class:`ArmVerdict`.
 
@@ -102,6 +113,10 @@ class Rows:
     statuses: list[str] | None = None
     counts: Mapping[str, list[int]] | None = None
     cache: NumberCache = field(default_factory=NumberCache, repr=False, compare=False)
+    history: "Callable[[], Sequence[Floats]] | None" = field(
+        default=None, repr=False, compare=False
+    )
+    """Where to find the rewards of every arm that were weighed, in the order they were fed."""
 
     def __len__(self) -> int:
         return len(self.sides)
@@ -124,6 +139,8 @@ class Rows:
     def __getstate__(self) -> dict[str, Any]:
         """What is kept of it, without what can be worked out again."""
         kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        if self.history is not None:
+            kept["history"] = Kept(self._fed)
         return kept | {"cache": NumberCache()}
 
     @property
@@ -183,9 +200,32 @@ class Rows:
 
     # Numbers that take a while: of one arm, or of all.
 
-    def _key(self, arm: int) -> tuple[int, Proof | None]:
-        proof = self.proofs[arm]
-        return self._shared[0][arm], None if proof is None else proof[:-2]
+    @cached_property
+    def _fed(self) -> list[Floats]:
+        """The rewards that were weighed, from the origin on: as many as there were then."""
+        assert self.history is not None
+        found = []
+        rewards_of = self.history()[: len(self)]  # arms may have been added since
+        for name, rewards, proof in zip(self.problem.arms, rewards_of, self.proofs, strict=True):
+            count = 0 if proof is None else int(proof[0])
+            if len(rewards) < count:
+                raise ValueError(
+                    f"the rewards of arm {name!r} are not in the store any more, and its interval "
+                    "is made of them: ask for a new verdict"
+                )
+            found.append(np.asarray(rewards[:count]))
+        return found
+
+    @property
+    def _narrower(self) -> bool:
+        return self.evidence is not None and self.evidence.from_rewards and bool(self.history)
+
+    def _key(self, arm: int) -> tuple[object, ...]:
+        """What the weights of an arm depend on; the name stands for its rewards in their order."""
+        proof, bar = self.proofs[arm], self._shared[0][arm]
+        if self._narrower and proof is not None:
+            return bar, proof[:-2], self.problem.arms[arm]
+        return bar, None if proof is None else proof[:-2]
 
     def weights(self, arm: int) -> Weights:
         """The interval of an arm, from the problem's origin, and both log e-values now."""
@@ -209,10 +249,13 @@ class Rows:
             return [_NOTHING] * len(self)
         known = self.cache.weights(self.log_level)
         bars = self._shared[0]
-        keys = [
-            (bar, None if proof is None else proof[:-2])
-            for bar, proof in zip(bars, self.proofs, strict=True)
-        ]
+        if self._narrower:
+            keys: list[Any] = [self._key(arm) for arm in range(len(self))]
+        else:
+            keys = [
+                (bar, None if proof is None else proof[:-2])
+                for bar, proof in zip(bars, self.proofs, strict=True)
+            ]
         new: dict[Any, int] = {}
         for arm, key in enumerate(keys):
             if key not in known:
@@ -229,7 +272,13 @@ class Rows:
             kept = (0.0,) * len(names) if proof is None else proof[:-2]
             state = {**dict(zip(names, kept, strict=True)), "step": kept[0], **self._columns(arm)}
             states.append(state)
-        return self.evidence.weights(states, self.log_level)
+        found = self.evidence.weights(states, self.log_level)
+        if self._narrower:
+            for i, (arm, state) in enumerate(zip(arms, states, strict=True)):
+                if state["pulls"]:
+                    ends = self.evidence.interval_of(self._fed[arm], state, self.log_level)
+                    found[i] = Weights(*ends, *found[i][2:])
+        return found
 
     def _chance(self, arm: int) -> float:
         tally = self.tallies[arm]

@@ -1,7 +1,7 @@
 """The answer now: the side of every arm, what is proven of it, and how sure the whole set is."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from cutline.core.bar import Bar
 from cutline.core.estimate import wrong_chance
 from cutline.core.evidence import Evidence, Ledger, default_evidence, parse_evidence
 from cutline.core.problem import Problem
-from cutline.core.rows import ArmVerdict, Counts, NumberCache, Proof, Rows
+from cutline.core.rows import ArmVerdict, Counts, Kept, NumberCache, Proof, Rows
 from cutline.core.tally import Floats, Tallies
 from cutline.core.text import visible
 from cutline.core.theory.checks import check_confidence
@@ -243,9 +243,11 @@ def judge(
             )
         columns = kind.columns(problem)
     proofs: list[Proof | None] = []
+    fed: list[Floats] = []
     tallies: list[tuple[int, float, float]] = []
     for arm, (name, origin) in enumerate(zip(problem.arms, problem.origins.tolist(), strict=True)):
         values = _rewards(problem, arm, rewards.get(name, ())) - origin
+        fed.append(values)
         proof: Proof | None = None
         if kind is not None and len(values):
             own = {column: float(numbers[arm]) for column, numbers in columns.items()}
@@ -262,7 +264,9 @@ def judge(
     whole = Tallies(
         np.array(pulls, dtype=np.int64), np.array(totals), np.array(squared), problem.origins
     )
-    return verdict_of(problem, whole, problem.decide(whole), kind, proofs, confidence)
+    return verdict_of(
+        problem, whole, problem.decide(whole), kind, proofs, confidence, history=Kept(fed)
+    )
 
 
 def _rewards(problem: Problem, arm: int, given: Sequence[float]) -> Floats:
@@ -294,11 +298,13 @@ def verdict_of(
     counts: Mapping[str, list[int]] | None = None,
     broken: str | None = None,
     cache: NumberCache | None = None,
+    history: Callable[[], Sequence[Floats]] | None = None,
 ) -> Verdict:
     """Put an answer and its evidence together; the evidence is None where nothing is promised.
 
     ``proofs`` are the numbers of the arms' ledgers, None where nothing was weighed; ``counts`` the
-    columns of :class:`Counts`.
+    columns of :class:`Counts`. ``history`` gives the rewards that were weighed, in the order they
+    were fed, for evidence whose intervals are made of them; it is called when one is looked at.
     """
     check_confidence(confidence)
     K = max(declared, len(problem.arms))
@@ -312,6 +318,7 @@ def verdict_of(
         statuses,
         counts,
         cache or NumberCache(),
+        history,
     )
     return Verdict(problem, confidence, rows, evidence, K, broken)
 

@@ -62,6 +62,9 @@ class Evidence:
     e_value: ClassVar[bool] = True
     """Whether their mean is at most 1 at any moment one looks; else 1 / them bounds a p-value."""
 
+    from_rewards: ClassVar[bool] = False
+    """Whether :meth:`interval_of` gives a narrower interval out of all rewards in their order."""
+
     log_above: ClassVar[Callable[..., float]]
     log_below: ClassVar[Callable[..., float]]
     learn: ClassVar[Callable[..., object] | None] = None
@@ -89,6 +92,12 @@ class Evidence:
         from its origin. Infinite where nothing is known.
         """
         raise NotImplementedError
+
+    def interval_of(
+        self, rewards: Floats, state: Mapping[str, float], log_level: float
+    ) -> tuple[float, float]:
+        """:meth:`interval`, out of the rewards in the order in which they were fed."""
+        return self.interval(state, log_level)
 
     def weights(self, states: Sequence[Mapping[str, float]], log_level: float) -> list[Weights]:
         """The interval and both log e-values of every state: one by one, unless there is a way."""

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from cutline.core.evidence.base import Evidence, constant, only, width
 from cutline.core.evidence.beta import rest
+from cutline.core.evidence.wagers import wagers_interval
 from cutline.core.problem import Problem
 from cutline.core.tally import Floats
 
@@ -43,8 +46,10 @@ class Betting(Evidence):
     or less, and the cap keeps half of the wealth in any round. Where rewards vary less than coins
     it needs fewer of them than :class:`BetaMixture`. Edges outside the range are treated as there.
 
-    The interval is their empirical Bernstein one, whose weights do not depend on the edge, so that
-    three more numbers suffice: looser than what the wealth itself would give.
+    The interval is what the same bets do not reject, on a grid of means (see
+    :mod:`cutline.core.evidence.wagers`). That takes all rewards in their order; where they are not
+    at hand it is Waudby-Smith and Ramdas' empirical Bernstein one, whose weights do not depend on
+    the edge, so that three more numbers suffice. It is up to twice as wide.
 
     >>> from cutline.core.evidence.base import Ledger, arm_columns
     >>> problem = Problem(arms=1, threshold=0.5, precision=0.1, rewards="bounded")
@@ -57,6 +62,7 @@ class Betting(Evidence):
 
     name: ClassVar[str] = "betting"
     assumes: ClassVar[str] = "rewards stay in their range"
+    from_rewards: ClassVar[bool] = True
     keeps: ClassVar[tuple[str, ...]] = (
         "won_above", "won_below", "spread", "weight", "weighted", "margin"
     )  # fmt: skip
@@ -100,6 +106,16 @@ class Betting(Evidence):
         """The wealth; infinite against an edge above the range, or at its end and seen below it."""
         beyond = high > width or (high == width and rest(pulls, total / width) > 0.0)
         return math.inf if beyond else won_below
+
+    def interval_of(
+        self, rewards: Floats, state: Mapping[str, float], log_level: float
+    ) -> tuple[float, float]:
+        """What the bets do not reject, within the range."""
+        size = state["width"]
+        if not len(rewards):
+            return 0.0, size
+        low, high = wagers_interval(np.clip(rewards / size, 0.0, 1.0), log_level)
+        return low * size, high * size
 
     def interval(self, state: Mapping[str, float], log_level: float) -> tuple[float, float]:
         """The empirical Bernstein interval, within the range."""
