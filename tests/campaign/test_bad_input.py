@@ -599,7 +599,7 @@ campaign = Campaign.open(sys.argv[1])
 pulls = campaign.ask(200)
 def dump():
     with campaign.store.begin("main", "look") as t:
-        return repr((t.head, t.all_arms(), list(t.since(0)), t.events()))
+        return repr((t.head, t.all_arms(), list(t.since(0)), list(t.events())))
 import os
 size = os.stat(sys.argv[1] + "-wal").st_size
 resource.setrlimit(resource.RLIMIT_FSIZE, (size + 100_000, resource.RLIM_INFINITY))

@@ -66,7 +66,7 @@ def new(address, budget=12, lease=LEASE):
 def dump(campaign):
     """All that is stored of a campaign."""
     with campaign.store.begin("main", "look") as t:
-        return repr((t.head, t.all_arms(), list(t.since(0)), t.events()))
+        return repr((t.head, t.all_arms(), list(t.since(0)), list(t.events())))
 
 
 def play_out(campaign):

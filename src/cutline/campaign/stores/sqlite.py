@@ -297,11 +297,9 @@ class _File:
         """Whether another connection is needed to go on."""
         if self._gone:
             return True
-        if self._unchanging is not None:
-            return self._changed()
-        if self._linked:
-            return identity(self._path) is None or os.stat(self._path).st_nlink == 1
-        return False
+        if self._linked and (identity(self._path) is None or os.stat(self._path).st_nlink == 1):
+            return True
+        return self._unchanging is not None and self._changed()
 
     def _changed(self) -> bool:
         """Whether somebody wrote to a file that was opened as one that nobody writes to."""
@@ -409,6 +407,11 @@ class _File:
             return int(self.rows("PRAGMA user_version")[0][0])  # made between the two looks
         if made:
             raise StoreError(f"{self._shown} is a database of something else than cutline")
+        if self._linked:
+            raise StoreError(
+                f"{self._shown} is empty under this name and has others (hard links): what was "
+                "told may be in a log beside one of those, so open it by that name"
+            )
         if self._read_only:
             raise StoreError(f"{self._shown} is empty and cannot be written to")
         return None

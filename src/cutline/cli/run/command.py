@@ -21,7 +21,7 @@ from cutline.cli.run.report import report
 from cutline.cli.run.trial import Outcome, Trial
 from cutline.cli.run.watch import Watch
 from cutline.cli.shared import note, one_sentence
-from cutline.cli.stores.opening import STORE
+from cutline.cli.stores.opening import STORE, waits
 from cutline.cli.verdicts import CLEAR, ERROR, STOPPED
 from cutline.core.bar import Bar
 from cutline.core.text import visible
@@ -78,6 +78,7 @@ LEASE = 60.0  # seconds after which the trials of a run that was killed are give
     metavar="FILE|URL",
     help="Where results are kept: a file, postgresql://..., or memory, which keeps nothing.",
 )
+@waits
 @click.option("--name", default="main", show_default=True, help="The campaign's name in the store.")
 @click.option("--rule", default="auto", show_default=True, help="The rule that chooses the arm.")
 @click.option(

@@ -7,7 +7,7 @@ import click
 from cutline.cli.asked import SENSES, check_has_an_end, check_value, check_within, put_as
 from cutline.cli.run.trial import Trial, codes
 from cutline.cli.shared import note, numbers
-from cutline.cli.stores.opening import MEMORY
+from cutline.cli.stores.opening import MEMORY, seconds_to_wait
 from cutline.core.bar import Bar
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def campaign_of(
     fresh = Campaign(problem, budget=budget, **given)  # what cannot be is refused before files are
     if flags["store"] == MEMORY:
         return fresh
-    store = open_store(flags["store"])
+    store = open_store(flags["store"], wait=seconds_to_wait())
     try:
         head = Access(store, name).head()
     except UnknownCampaign:

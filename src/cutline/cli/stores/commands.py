@@ -18,6 +18,7 @@ from cutline.cli.stores.opening import (
     in_store,
     pick,
     stored_campaign,
+    waits,
 )
 from cutline.core.text import visible
 from cutline.figures.text import aligned, as_csv, as_json
@@ -124,6 +125,7 @@ def _working(what: str) -> Iterator[None]:
 
 @click.command()
 @click.argument("where", default=STORE, envvar="CUTLINE_STORE", metavar="[STORE]")
+@waits
 @click.option(
     "--backed-up",
     is_flag=True,

@@ -1,9 +1,9 @@
 """The store and the campaign that a command is about."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -12,10 +12,43 @@ from cutline.cli.shared import one_sentence
 if TYPE_CHECKING:
     from cutline.campaign import Campaign, Store
 
+Command = TypeVar("Command", bound=Callable[..., Any])
+
 STORE = "cutline.db"
 MEMORY = "memory"  # a store that keeps nothing
 
-in_store = click.option(
+WAIT = "cutline.wait"  # where a command keeps what was said
+
+
+def _keep_wait(context: click.Context, option: click.Parameter, text: str | None) -> None:
+    if text is not None:
+        from cutline.campaign.stores.base import parse_wait
+
+        try:
+            context.meta[WAIT] = parse_wait(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+
+waits = click.option(
+    "--wait",
+    envvar="CUTLINE_WAIT",
+    show_envvar=True,
+    metavar="SECONDS|forever",
+    callback=_keep_wait,
+    expose_value=False,
+    help="How long to wait for a file that another process holds, or a server that does not "
+    "answer.  [default: 60]",
+)
+
+
+def seconds_to_wait() -> float | None:
+    """What --wait said; None where it said nothing."""
+    seconds: float | None = click.get_current_context().meta.get(WAIT)
+    return seconds
+
+
+_store = click.option(
     "--store",
     "where",
     default=STORE,
@@ -25,6 +58,13 @@ in_store = click.option(
     metavar="FILE|URL",
     help="Where campaigns are kept: a SQLite file, or postgresql://...",
 )
+
+
+def in_store(command: Command) -> Command:
+    """The store that a command is about, and how long to wait for it."""
+    return _store(waits(command))
+
+
 by_rule = click.option(
     "--rule",
     metavar="FILE.py:CLASS",
@@ -39,7 +79,7 @@ def existing_store(where: str) -> Iterator["Store"]:
     from cutline.campaign import open_store
 
     with one_sentence():
-        store = open_store(where)
+        store = open_store(where, wait=seconds_to_wait())
         if where == MEMORY:
             raise click.UsageError(
                 "memory keeps nothing once a command has ended: name a file or postgresql://... "
