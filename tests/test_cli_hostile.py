@@ -138,13 +138,13 @@ def test_csv_on_a_terminal_is_shown_and_in_a_pipe_is_data(store, tmp_path):
     assert [row["arm"] for row in rows] == [f"'{EVIL}", f"'{EVIL}2", f"'{EVIL}3"]
 
 
-def in_terminal(words, folder):
+def in_terminal(words, folder, columns=120):
     """All that a command writes to a terminal of its own."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [sys.executable, "-m", "cutline", *shlex.split(words)],
         cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "30"},
+        env={**os.environ, "TERM": "xterm", "COLUMNS": str(columns), "LINES": "30"},
     )  # fmt: skip
     os.close(theirs)
     found, until = b"", time.monotonic() + 60
@@ -226,3 +226,16 @@ def test_commands_print_in_one_place_only():
 def test_letters_of_all_languages_stay(store):
     assert visible("naïve 日本語 ±½ \\ 👍") == "naïve 日本語 ±½ \\ 👍"
     assert visible("a\tb\x00\ud800") == "a\\tb\\x00\\ud800"
+
+
+def test_a_row_is_a_line_on_a_narrow_terminal(tmp_path):
+    names = [f"tests/integration/test_something_rather_long.py::test_{i}" for i in range(3)]
+    problem = Problem(arms=names, threshold=0.5, precision=0.1, rewards="binary")
+    with Campaign(problem, budget=60, store=str(tmp_path / "n.db")) as campaign:
+        campaign.attach(names[0], [1] * 30, unpicked=True)
+    for columns in (100, 160):
+        shown = in_terminal("show --store n.db", tmp_path, columns)
+        rows = [line.rstrip() for line in shown.splitlines() if line.startswith("tests/")]
+        assert len(rows) == 3
+        assert max(map(len, rows)) <= columns
+        assert ("…" in rows[0]) == (columns == 100)

@@ -90,24 +90,26 @@ def asked_instead(campaign: "Campaign", flags: dict[str, Any]) -> tuple[Bar, lis
     """
     own = campaign.bar
     name = put_as(flags)
+    precision = [own.precision]
+    if flags.get("precision") is not None:
+        precision = numbers("precision", flags["precision"])
     if name is None:
+        if own.expected is not None and flags["precision"] is not None:
+            said = next(name for name, sense in SENSES.items() if sense == own.sense)
+            check_within(said, [own.value], precision, campaign.problem.rewards)
         return own, None
+    if name == "threshold" and own.flipped:
+        raise click.UsageError(
+            f"this campaign was asked with a {own.words}: give --at-most {flags[name]} for the "
+            "share that may fail, or --at-least for the share that should pass"
+        )
     kind = campaign.problem.rewards.kind
     values = [value + 0.0 for value in numbers(name.replace("_", "-"), flags[name])]
     for value in values:
         check_value(name, value, kind)
-    precision = [own.precision]
-    if flags.get("precision") is not None:
-        precision = numbers("precision", flags["precision"])
     check_within(name, values, precision, campaign.problem.rewards)
     sense, measure, flipped = SENSES[name], own.measure, own.flipped
     if name == "threshold":
-        if own.flipped:
-            given = flags[name]
-            raise click.UsageError(
-                f"this campaign was asked with a {own.words}: give --at-most {given} for the share "
-                "that may fail, or --at-least for the share that should pass"
-            )
         sense = own.sense
     elif kind == "binary" and sense != own.sense:
         if own.sense == THRESHOLD and "command" not in campaign.access.head().settings["about"]:

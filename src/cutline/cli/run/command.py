@@ -40,8 +40,9 @@ LEASE = 60.0  # seconds after which the trials of a run that was killed are give
     "--arms",
     required=True,
     metavar="FILE|a,b,c",
-    help="What to try: names with commas between, or a file: one a line, CSV or JSON Lines with "
-    "fields (the name is the column arm, name, or the first); - for lines on standard input.",
+    help="What to try: names with commas between, or a file: one a line (those with # in front are "
+    "skipped), or CSV, JSON (.json, a list) or JSON Lines with fields (the name is the column arm, "
+    "name, or the first); - for lines on standard input.",
 )
 @click.option("--at-least", type=float, help="The pass rate (or mean) should be at least this.")
 @click.option(
@@ -89,7 +90,7 @@ LEASE = 60.0  # seconds after which the trials of a run that was killed are give
     type=click.Choice(["exit", "stdout"]),
     default="exit",
     show_default=True,
-    help="Where a reward is read: the exit code, or the last number printed.",
+    help="Where a reward is read: the exit code, or the last plain number printed (not 7/10).",
 )
 @click.option(
     "--rewards",

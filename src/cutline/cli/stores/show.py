@@ -1,5 +1,7 @@
 """cutline show."""
 
+import shutil
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -261,12 +263,29 @@ def _kind(bar: Bar, arm: "ArmVerdict") -> str:
 def _table(
     verdict: "Verdict", bar: Bar, places: Sequence[int], called: dict[str, str] | None
 ) -> str:
+    """The arms in rows; on a terminal names are cut so that a row is a line, if need be."""
+    table = _rows(verdict, bar, places, called, 60)
+    if not sys.stdout.isatty():
+        return table
+    lines = table.splitlines()
+    longest = max((len(named(verdict.arms[place].arm)) for place in places), default=0)
+    over = max(map(len, lines)) - shutil.get_terminal_size().columns
+    return table if over <= 0 else _rows(verdict, bar, places, called, max(20, longest - over))
+
+
+def _rows(
+    verdict: "Verdict",
+    bar: Bar,
+    places: Sequence[int],
+    called: dict[str, str] | None,
+    width: int,
+) -> str:
     from cutline.core.verdict import Counts
 
     arms = [verdict.arms[place] for place in places]
     wanted = bar.expected is not None
     columns: dict[str, list[str]] = {
-        "arm": [named(arm.arm) for arm in arms],
+        "arm": [named(arm.arm, width) for arm in arms],
         "so far" if wanted else "side": [bar.so_far(arm) for arm in arms],
         "verdict" if wanted else "proven": [_proven(bar, arm) for arm in arms],
         bar.unit: [f"{bar.shown(arm.mean):.4g}" if arm.pulls else "-" for arm in arms],
