@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import overload
+from typing import NoReturn, overload
 
 from cutline.campaign import moves
 from cutline.campaign.access import Access
@@ -17,10 +17,13 @@ from cutline.campaign.agreement import (
 from cutline.campaign.errors import DifferentCampaign, StoreError, UnknownArm
 from cutline.campaign.feeding import fed_rewards
 from cutline.campaign.making import (
+    MOST,
+    about_of,
     arms_of,
     check_bar,
     check_lease,
     costs_of,
+    name_of,
     names_of,
     playable,
     rule_of,
@@ -35,6 +38,7 @@ from cutline.campaign.terms import Terms, problem_of
 from cutline.campaign.verdicts import verdict_on
 from cutline.core.bar import Bar
 from cutline.core.chance import seed_key
+from cutline.core.numbers import as_text, as_whole, is_whole, real, shown
 from cutline.core.problem import Problem, check_band
 from cutline.core.stopping import check_can_stop
 from cutline.core.tally import Floats
@@ -92,6 +96,8 @@ class Campaign:
         about: Mapping[str, object] | None = None,
         bar: Bar | None = None,
     ) -> None:
+        if not isinstance(problem, Problem):
+            raise TypeError(f"a campaign is made of a Problem, got {shown(problem)}")
         given = rule_of(rule)
         settings = settings_of(
             problem,
@@ -106,11 +112,11 @@ class Campaign:
             patience=patience,
         )
         arms = arms_of(problem, playable(given, problem), cost, seed)
-        settings |= {"digest": digest_of(arms), "about": dict(about or {})}
+        settings |= {"digest": digest_of(arms), "about": about_of(about)}
         settings["asked"] = None if bar is None else check_bar(bar, problem).to_dict()
-        self.access = Access(open_store(store), str(name), given)
+        self.access = Access(open_store(store), name_of(name), given)
         self._keys = seed_key(seed)
-        head = Head(0, self.name, 0.0, settings, budget)
+        head = Head(0, self.name, 0.0, settings, settings["budget"])
         head.arms = head.unsettled = len(arms)
         terms = self.access.terms(settings)
         same: dict[float | None, float | None] = {}  # most stand alike: one number for them all
@@ -137,7 +143,7 @@ class Campaign:
         ``problem`` is given that is not the one that it began with, an error shows the difference.
         """
         campaign = cls.__new__(cls)
-        campaign.access = Access(open_store(store), str(name))
+        campaign.access = Access(open_store(store), name_of(name))
         settings = campaign.access.head().settings
         campaign._keys = seed_key(settings["seed"])
         spec = settings["rule"]
@@ -148,6 +154,8 @@ class Campaign:
                     f"campaign {name!r} is played by {spec}, not by {given.spec}"
                 )
             campaign.access.rule = given
+        if not isinstance(problem, Problem | None):
+            raise TypeError(f"problem must be a Problem, got {shown(problem)}")
         if problem is not None:
             see_that_it_asks(campaign.access, problem)
         return campaign
@@ -163,10 +171,11 @@ class Campaign:
 
         Empty where there is none: then ``why`` is "wait", "paused" or "done" (see :class:`Pulls`).
         """
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int) or n < 1):
-            raise ValueError(f"ask for a whole number of pulls, 1 or more, got {n!r}")
+        if n is not None and (not is_whole(n) or not 1 <= n < MOST):
+            raise ValueError(f"ask for a whole number of pulls, 1 or more, got {shown(n)}")
         held = None if lease is None else check_lease(lease)
-        given, why, until = self.access.do("ask", moves.ask, n or 1, held)
+        many = 1 if n is None else as_whole(n)
+        given, why, until = self.access.do("ask", moves.ask, many, held)
         if not given:
             return Pulls.none(why, until)
         return self._pull(*given[0]) if n is None else Pulls(self._pull(*each) for each in given)
@@ -197,9 +206,13 @@ class Campaign:
         notes: Sequence[str | None] | None = None,
     ) -> list[str]:
         """Many results in one transaction: one that cannot be refuses them all."""
-        pairs = list(results)
+        pairs = _pairs(results)
         for name, given in (("costs", costs), ("notes", notes)):
-            if given is not None and len(given) != len(pairs):
+            if given is None:
+                continue
+            if not isinstance(given, Sequence) or isinstance(given, str):
+                raise TypeError(f"{name} must be a list, one for each result, got {shown(given)}")
+            if len(given) != len(pairs):
                 raise ValueError(
                     f"{name}: one for each of the {len(pairs)} results, got {len(given)}"
                 )
@@ -254,11 +267,16 @@ class Campaign:
         """
         if (budget is None) == (to is None):
             raise ValueError("extend(budget=...) by so much, or extend(to=...) so much in all")
+        if to is not None and (not is_whole(to) or not 1 <= to < MOST):
+            raise ValueError(
+                "a budget is extended to a whole number, 1 or more and below 2**62, got "
+                f"{shown(to)}"
+            )
 
         def move(t: Transaction, terms: Terms) -> None:
             more = budget
             if more is None:
-                more = int(to or 0) - (t.head.budget or 0)
+                more = as_whole(to) - (t.head.budget or 0)
                 if more <= 0 and t.head.budget is not None:
                     return
             moves.extend(t, more)
@@ -280,7 +298,9 @@ class Campaign:
 
         Beyond the declared number of arms the promises of the verdict end, and it says so.
         """
-        (name,) = names_of([str(arm)])
+        (name,) = names_of([as_text("an arm's name", arm)])
+        numbers = {"threshold": threshold, "precision": precision, "level": level, "sd": sd}
+        own = {what: real(what, value) for what, value in numbers.items() if value is not None}
 
         def move(t: Transaction, terms: Terms) -> None:
             moves.refuse_closed(t.head)
@@ -294,10 +314,10 @@ class Campaign:
             new = Arm(
                 t.head.arms,
                 name,
-                like.threshold if threshold is None else float(threshold),
-                like.precision if precision is None else float(precision),
-                like.level if level is None else float(level),
-                like.sd if sd is None else float(sd),
+                own.get("threshold", like.threshold),
+                own.get("precision", like.precision),
+                own.get("level", like.level),
+                own.get("sd", like.sd),
                 price,
                 float(ties_of(terms.seed, t.head.arms, 1)[0]),
             )
@@ -322,6 +342,10 @@ class Campaign:
         They count in the mean and the choice, never in the budget. They count in the evidence only
         if you say that they are ``unpicked``: all there were, none left out because of its value.
         """
+        if not isinstance(rewards, Iterable) or isinstance(rewards, str | bytes):
+            raise TypeError(f"rewards must be a list of results, got {shown(rewards)}")
+        if not isinstance(unpicked, bool):
+            raise TypeError(f"unpicked is True or False, got {shown(unpicked)}")
         values = [_value(reward) for reward in rewards]
 
         def move(t: Transaction, terms: Terms) -> None:
@@ -418,6 +442,14 @@ class Campaign:
         """Let go of the store; the campaign goes on."""
         self.access.store.release()
 
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be copied or sent elsewhere: a campaign is one, and lives in its store."""
+        raise TypeError(
+            f"a campaign cannot be copied or pickled: where it is wanted, open it, with "
+            f"Campaign.open({self.store.shown!r}, {self.name!r})"
+            + (" (one in memory stays in its process)" if self.store.shown == "memory" else "")
+        )
+
     def __repr__(self) -> str:
         return f"Campaign({self.name!r} in {self.access.store.shown})"
 
@@ -427,14 +459,26 @@ def _eager(head: Head) -> bool:
 
 
 def _named(t: Transaction, name: str) -> Arm:
-    arm = t.named(str(name))
+    arm = t.named(as_text("an arm's name", name))
     if arm is None:
-        raise UnknownArm(f"there is no arm {name!r} in campaign {t.head.name!r}")
+        raise UnknownArm(f"there is no arm {shown(name)} in campaign {t.head.name!r}")
     return arm
 
 
 def _handle(pull: Pull | str) -> str:
     return pull.id if isinstance(pull, Pull) else pull
+
+
+def _pairs(results: object) -> list[tuple[Pull | str, float]]:
+    """Results, each a trial and its reward."""
+    wanted = "results must be pairs of a trial and its reward"
+    if not isinstance(results, Iterable) or isinstance(results, str | bytes):
+        raise TypeError(f"{wanted}, got {shown(results)}")
+    pairs = list(results)
+    for pair in pairs:
+        if not isinstance(pair, Sequence) or isinstance(pair, str | bytes) or len(pair) != 2:
+            raise TypeError(f"{wanted}, got {shown(pair)} among them")
+    return pairs
 
 
 def _value(reward: object) -> object:
@@ -446,7 +490,11 @@ def _value(reward: object) -> object:
 def _note(note: str | None) -> str | None:
     if note is None:
         return None
-    if not isinstance(note, str) or len(note) > 10_000:
-        raise ValueError("a note is a short text, 10,000 characters at most")
+    if not isinstance(note, str):
+        raise ValueError(f"a note is a short text, got {shown(note)}")
+    if len(note) > 10_000:
+        raise ValueError(
+            f"a note is a short text, 10,000 characters at most, got {len(note):,} characters"
+        )
     # What a program prints may be anything; databases take none of these two.
     return note.encode("utf-8", "replace").decode("utf-8").replace("\0", "\\0")

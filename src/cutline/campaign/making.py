@@ -1,5 +1,6 @@
 """A campaign made from a problem: its settings and arms as a store keeps them, checked."""
 
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from cutline.campaign.records import Arm
 from cutline.core.bar import Bar
 from cutline.core.chance import TIE, chance, seed_key, uniform
 from cutline.core.evidence import default_evidence
+from cutline.core.numbers import as_text, as_whole, is_whole, real, shown
 from cutline.core.problem import Problem
 from cutline.core.rewards import Rewards
 from cutline.core.stopping import check_can_stop
@@ -26,7 +28,7 @@ from cutline.rules.editions import EDITION
 MOST = 2**62  # units that every store can keep
 MAX_SECONDS = 1e9  # that are waited for; threads cannot wait for ten times as long
 LONGEST_ARM = 2**22  # characters of an arm's name, which may be a whole prompt
-LONGEST_NAME = 500  # of a campaign's name
+LONGEST_NAME = 500  # of a campaign's name, or a unit
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -35,9 +37,10 @@ def rule_of(rule: object) -> Rule:
     if isinstance(rule, str):
         return parse_rule(rule)
     if not isinstance(rule, Rule):
-        hint = f"{rule.__name__}()" if isinstance(rule, type) else 'rule="auto"'
+        own = isinstance(rule, type) and issubclass(rule, Rule)
+        hint = f"{rule.__name__}()" if own else "'auto'"  # type: ignore[attr-defined]
         raise TypeError(
-            f"rule must be a rule or the name of one, such as {hint}, got {rule!r:.100}"
+            f"rule must be a rule or the name of one, such as {hint}, got {shown(rule)}"
         )
     return rule
 
@@ -85,13 +88,16 @@ def settings_of(
     """What a store keeps of a campaign beside its arms, checked."""
     if budget is None and confidence is None:
         raise ValueError("give a budget, a confidence to stop at, or both")
-    if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int)):
-        raise ValueError(f"budget must be a whole number of units, got {budget!r}")
-    if budget is not None and not 1 <= budget < MOST:
-        limit = "1 or more" if budget < 1 else "below 2**62"
-        raise ValueError(f"budget must be {limit}, got {budget!r}")
+    if budget is not None:
+        if not is_whole(budget):
+            raise ValueError(f"budget must be a whole number of units, got {shown(budget)}")
+        budget = as_whole(budget)
+        if not 1 <= budget < MOST:
+            limit = "1 or more" if budget < 1 else "below 2**62"
+            raise ValueError(f"budget must be {limit}, got {shown(budget)}")
     if confidence is not None:
         check_confidence(confidence)
+        confidence = float(confidence)
         if default_evidence(problem) is None:
             raise ValueError(f"cannot stop at a confidence, {NO_PROMISE}")
     if budget is None:
@@ -99,8 +105,6 @@ def settings_of(
     seed_key(seed)
     if lost is not None:
         try:
-            if isinstance(lost, str | bytes):
-                raise ValueError(f"a reward must be a number, got {lost!r}")
             lost = problem.measured.check(lost)
         except (ValueError, TypeError) as error:
             raise ValueError(f"lost is the reward that a lost pull stands for: {error}") from None
@@ -109,10 +113,12 @@ def settings_of(
         raise ValueError(f"{rule.spec} must know the budget: give one, or use another rule")
     arms = len(problem.arms)
     room = arms if declared is None else declared
-    if isinstance(room, bool) or not isinstance(room, int) or room < arms:
-        raise ValueError(f"declared is how many arms there may be: {arms} or more, got {room!r}")
-    if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
-        raise ValueError(f"patience must be a whole number, 1 or more, got {patience!r}")
+    if not is_whole(room) or not arms <= room < MOST:
+        raise ValueError(
+            f"declared is how many arms there may be: {arms} or more, got {shown(room)}"
+        )
+    if not is_whole(patience) or not 1 <= patience < MOST:
+        raise ValueError(f"patience must be a whole number, 1 or more, got {shown(patience)}")
     rewards = problem.measured.to_dict()
     if "sd" in rewards:
         rewards["sd"] = 1.0  # each arm keeps its own
@@ -127,11 +133,11 @@ def settings_of(
         "confidence": confidence,
         "lost": lost,
         "seed": int(seed),
-        "unit": unit,
+        "unit": check_text("unit", unit, LONGEST_NAME),
         "first_arms": arms,
-        "declared": room,
+        "declared": as_whole(room),
         "lease": check_lease(lease),
-        "patience": patience,
+        "patience": as_whole(patience),
         "edition": EDITION,  # of the built-in rules: choices must follow from events later on
     }
 
@@ -152,10 +158,15 @@ def names_of(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
+def name_of(name: object) -> str:
+    """A campaign's name, if every store can keep it."""
+    return check_text("a campaign's name", name, LONGEST_NAME)
+
+
 def check_text(what: str, text: object, longest: int) -> str:
     """A text, if every store can keep it."""
     if not isinstance(text, str):
-        raise TypeError(f"{what} must be a text, got {text!r:.100}")
+        raise TypeError(f"{what} must be a text, got {shown(text)}")
     if len(text) > longest:
         raise ValueError(
             f"{what} may have {longest:,} characters at most, got {len(text):,}: {text[:40]!r}..."
@@ -163,7 +174,7 @@ def check_text(what: str, text: object, longest: int) -> str:
     if "\0" in text or _HALF.search(text):
         raise ValueError(
             f"{what} has a character that a store cannot keep, a zero byte or half of a pair: "
-            f"{text!r:.100}"
+            f"{shown(text)}"
         )
     return text
 
@@ -196,23 +207,45 @@ def start_of(rule: IndexRule, problem: Problem) -> list[tuple[float, ...]]:
 
 def costs_of(cost: Any, names: Sequence[str]) -> Sequence[int]:
     if isinstance(cost, Mapping):
-        unknown = set(cost) - set(names)
+        unknown = sorted(as_text("an arm's name", name) for name in set(cost) - set(names))
         if unknown:
             raise ValueError(
-                f"cost names no arm of the problem: {', '.join(map(visible, sorted(unknown)[:5]))}"
+                f"cost names no arm of the problem: {', '.join(map(visible, unknown[:5]))}"
             )
         costs = [cost.get(name, 1) for name in names]
-    elif isinstance(cost, Sequence | np.ndarray):
-        costs = list(cost)
+    elif isinstance(cost, Sequence | np.ndarray) and not isinstance(cost, str | bytes):
+        costs = list(np.atleast_1d(cost)) if isinstance(cost, np.ndarray) else list(cost)
     else:
         costs = [cost] * len(names)
     if len(costs) != len(names):
         raise ValueError(f"cost must be one number or one per arm: {len(names)}, got {len(costs)}")
-    for value in set(costs):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not whole or not 1 <= value < MOST:
-            raise ValueError(f"a pull costs a whole number of units, 1 or more, got {value!r}")
+    for value in costs if len(costs) < 10_000 else set(map(_hashable, costs)):
+        if not is_whole(value) or not 1 <= value < MOST:
+            raise ValueError(
+                f"a pull costs a whole number of units, 1 or more and below 2**62, got "
+                f"{shown(value)}"
+            )
     return [int(value) for value in costs]
+
+
+def _hashable(value: Any) -> Any:
+    return value if is_whole(value) else shown(value)
+
+
+def about_of(about: object) -> dict[str, Any]:
+    """What a campaign is about, as plain values that are the same when read again."""
+    if about is None:
+        return {}
+    if not isinstance(about, Mapping):
+        raise TypeError(f"about must be a mapping from names to plain values, got {shown(about)}")
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(dict(about), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(
+            f"about must hold plain values that JSON can keep (text, finite numbers, lists, "
+            f"mappings): {error}"
+        ) from None
+    return found
 
 
 def ties_of(seed: int, first: int, count: int) -> Floats:
@@ -225,6 +258,8 @@ def ties_of(seed: int, first: int, count: int) -> Floats:
 
 def check_bar(bar: Bar, problem: Problem) -> Bar:
     """The bar as it was put, if it is the problem's."""
+    if not isinstance(bar, Bar):
+        raise TypeError(f"bar must be a Bar, got {shown(bar)}")
     if {bar.threshold} != set(problem.threshold) or {bar.precision} != set(problem.precision):
         raise ValueError(
             f"the bar ({bar.words}) is a threshold of {bar.threshold!r} with precision "
@@ -240,14 +275,13 @@ def check_lease(lease: float) -> float:
 
 def check_seconds(what: str, seconds: float) -> float:
     """A number of seconds that a clock can wait for; too many are refused, not clamped."""
-    plain = isinstance(seconds, int | float | np.number) and not isinstance(seconds, bool)
     try:
-        number = float(seconds) if plain else math.nan
-    except OverflowError:
-        number = math.inf
+        number = math.nan if isinstance(seconds, bool) else real(what, seconds)
+    except ValueError:
+        number = math.nan
     if not 0 < number <= MAX_SECONDS:
         raise ValueError(
             f"{what} is a number of seconds above 0 and at most {MAX_SECONDS:.0e} (30 years), got "
-            f"{seconds!r:.60}"
+            f"{shown(seconds)}"
         )
     return number

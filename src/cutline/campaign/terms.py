@@ -10,6 +10,7 @@ import numpy as np
 
 from cutline.campaign.records import OPEN, Arm
 from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
+from cutline.core.numbers import shown
 from cutline.core.problem import Problem
 from cutline.core.rewards import HAIR, Rewards
 from cutline.core.rows import NumberCache
@@ -82,7 +83,7 @@ class Terms:
         """A told value as a float; a ValueError says why it cannot be one."""
         plain = type(value) is float or type(value) is int
         if not plain and (isinstance(value, str | bytes) or not hasattr(value, "__float__")):
-            raise ValueError(f"a reward must be a number, got {value!r}")
+            raise ValueError(f"a reward must be a number, got {shown(value)}")
         return self.measured.check(value)  # type: ignore[arg-type]  # float() takes it
 
     @cached_property

@@ -9,6 +9,8 @@ Everything here is plain integer arithmetic on values below 2**63 after masking,
 runs in Python and compiled.
 """
 
+from cutline.core.numbers import is_whole, shown
+
 REWARD, TIE, RULE, DELAY = 0, 1, 2, 3  # purposes
 
 GAMES = 2**48  # games, counted from 0, that one seed can tell apart
@@ -24,8 +26,8 @@ def seed_key(seed: int) -> tuple[int, int]:
     >>> seed_key(1), seed_key(2**32)
     ((1, 0), (0, 1))
     """
-    if isinstance(seed, bool) or not hasattr(seed, "__index__") or not 0 <= seed < 2**64:
-        raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {seed!r}")
+    if not is_whole(seed) or not 0 <= seed < 2**64:
+        raise ValueError(f"seed must be a whole number from 0 to 2**64 - 1, got {shown(seed)}")
     return int(seed) & _MASK, int(seed) >> 32
 
 

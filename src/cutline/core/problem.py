@@ -4,17 +4,20 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from cutline.core.numbers import as_text, as_whole, is_whole, real, shown
 from cutline.core.rewards import Rewards
 from cutline.core.tally import Floats, Tallies
 from cutline.core.text import visible
 
 PerArm = float | Sequence[float] | Floats
 Answer = Sequence[bool | None]
+MOST_ARMS = 10_000_000
 
 
 def per_arm(name: str, value: PerArm, arms: int) -> tuple[float, ...]:
@@ -23,7 +26,7 @@ def per_arm(name: str, value: PerArm, arms: int) -> tuple[float, ...]:
     >>> per_arm("threshold", 0.5, 2)
     (0.5, 0.5)
     """
-    numbers = np.atleast_1d(np.asarray(value, dtype=np.float64))
+    numbers = np.atleast_1d(_floats(name, value))
     if numbers.ndim != 1 or len(numbers) not in (1, arms):
         raise ValueError(
             f"{name} must be one number or one per arm: there are {arms} arms and "
@@ -33,6 +36,25 @@ def per_arm(name: str, value: PerArm, arms: int) -> tuple[float, ...]:
         raise ValueError(f"{name} must be a finite number, got {number!r}")
     values = tuple(numbers.tolist())
     return values if len(values) == arms else values * arms  # one number is kept once
+
+
+def _floats(name: str, value: object) -> Floats:
+    """Numbers as floats; text is none."""
+    wanted = (
+        "one mean per arm is wanted"
+        if name == "means"
+        else f"{name} must be one number or one per arm"
+    )
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError, OverflowError):  # lists of different lengths
+        raise ValueError(f"{wanted}, got {shown(value)}") from None
+    if given.dtype.kind in "fiub":
+        return given.astype(np.float64)
+    if given.dtype.kind != "O" or given.ndim > 1:
+        raise TypeError(f"{wanted}, got {shown(value)}")
+    found = [real(name, number) for number in given.ravel()]  # Decimal, Fraction, large ints
+    return np.array(found).reshape(given.shape)
 
 
 @dataclass(frozen=True, init=False)
@@ -115,6 +137,11 @@ class Problem:
         object.__setattr__(self, "threshold", per_arm("threshold", threshold, len(names)))
         object.__setattr__(self, "precision", precisions)
         measured = Rewards(rewards) if isinstance(rewards, str) else rewards
+        if not isinstance(measured, Rewards):
+            raise TypeError(
+                "rewards must be a kind of reward, such as 'binary' or Rewards('bounded', 0, 10), "
+                f"got {shown(rewards)}"
+            )
         levels = None if level is None else per_arm("level", level, len(names))
         object.__setattr__(self, "level", levels)
         object.__setattr__(self, "measured", measured)
@@ -221,6 +248,9 @@ class Problem:
     def wrong_arms(self, means: Sequence[float] | Floats, answer: Answer) -> int:
         """How many arms that count are on the wrong side in the answer (None counts as wrong)."""
         truth = self.truth(means)
+        if isinstance(answer, str | bytes) or not isinstance(answer, Sequence | np.ndarray):
+            raise TypeError(f"an answer is a list of sides, one per arm, got {shown(answer)}")
+        answer = list(np.atleast_1d(answer)) if isinstance(answer, np.ndarray) else answer
         if len(answer) != len(truth):
             raise ValueError(f"an answer for {len(truth)} arms is wanted, got {len(answer)}")
         return sum(
@@ -234,7 +264,7 @@ class Problem:
         return int(self.wrong_arms(means, answer) > 0)
 
     def _means(self, means: Sequence[float] | Floats) -> Floats:
-        mu = np.asarray(means, dtype=np.float64)
+        mu = _floats("means", means)
         if mu.shape != (len(self.arms),):
             raise ValueError(f"one mean per arm is wanted: {len(self.arms)}, got {mu.size}")
         return mu
@@ -295,12 +325,20 @@ def _slack(tau: Any, eps: Any, end: float) -> Any:
 
 
 def _names(arms: int | Iterable[str] | Mapping[str, object]) -> tuple[str, ...]:
-    if isinstance(arms, int | np.integer):
-        names = tuple(str(i) for i in range(int(arms)))
-    elif isinstance(arms, str):
-        raise ValueError(f"arms must be a number or a list of names, got the one string {arms!r}")
+    if isinstance(arms, str | bytes):
+        raise ValueError(
+            f"arms must be a number or a list of names, got the one string {shown(arms)}"
+        )
+    if is_whole(arms):
+        some: Iterable[object] = range(min(as_whole(arms), MOST_ARMS + 1))
+    elif isinstance(arms, Iterable) and not (isinstance(arms, np.ndarray) and not arms.ndim):
+        some = arms
     else:
-        names = tuple(str(name) for name in arms)
+        raise TypeError(f"arms must be a number or a list of names, got {shown(arms)}")
+    many = isinstance(some, range) and len(some) > MOST_ARMS
+    names = () if many else tuple(as_text("an arm's name", n) for n in islice(some, MOST_ARMS + 1))
+    if many or len(names) > MOST_ARMS:
+        raise ValueError(f"a problem has {MOST_ARMS:,} arms at most, got more")
     if not names:
         raise ValueError("a problem needs at least one arm")
     if len(set(names)) != len(names):

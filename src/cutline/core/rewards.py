@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from cutline.core.numbers import real, shown
+
 _RANGES = {
     "binary": (0.0, 1.0),
     "bounded": (0.0, 1.0),
@@ -43,35 +45,31 @@ class Rewards:
     variance: float | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self.kind not in _RANGES:
+        if not isinstance(self.kind, str) or self.kind not in _RANGES:
             raise ValueError(
-                f"the kind of reward must be one of {', '.join(_RANGES)}, got {self.kind!r}"
+                f"the kind of reward must be one of {', '.join(_RANGES)}, got {shown(self.kind)}"
             )
         low, high = _RANGES[self.kind]
         if self.kind == "bounded":
-            low = low if self.low is None else self.low
-            high = high if self.high is None else self.high
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                raise ValueError(
-                    f"bounded rewards need finite bounds, low below high, got {low!r} and {high!r}"
-                )
-            if max(abs(low), abs(high)) > LARGEST:
-                raise ValueError(
-                    f"bounds of rewards must be at most {LARGEST:g} in size, got {low!r} and "
-                    f"{high!r}"
-                )
-        elif (self.low, self.high) not in ((None, None), (low, high)):
+            low = low if self.low is None else _bound("the low end", self.low)
+            high = high if self.high is None else _bound("the high end", self.high)
+            if not low < high:
+                raise ValueError(f"bounded rewards need low below high, got {low!r} and {high!r}")
+        elif not (_is(self.low, low) and _is(self.high, high)):
             raise ValueError(f"only bounded rewards take low and high, {self.kind} has its own")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         if self.sd is not None:
-            several = isinstance(self.sd, Sequence | np.ndarray)
-            sds = tuple(map(float, self.sd)) if several else (float(self.sd),)  # type: ignore[arg-type]
+            given: Any = self.sd
+            several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+            several = several and not (isinstance(given, np.ndarray) and not given.ndim)
+            sds = tuple(real("sd", sd) for sd in (given if several else (given,)))
             _positive("sd", sds, self.kind, "gaussian")
             object.__setattr__(self, "sd", sds if several else sds[0])
         if self.variance is not None:
-            _positive("variance", (float(self.variance),), self.kind, "heavy")
-            object.__setattr__(self, "variance", float(self.variance))
+            variance = real("variance", self.variance)
+            _positive("variance", (variance,), self.kind, "heavy")
+            object.__setattr__(self, "variance", variance)
 
     def to_dict(self) -> dict[str, Any]:
         """The kind as plain values, for a file."""
@@ -109,26 +107,45 @@ class Rewards:
 
     def check(self, value: float) -> float:
         """The reward as a float, or a ValueError that says why it cannot be one."""
+        plain = type(value) is float or type(value) is int
+        if not plain and (isinstance(value, str | bytes) or not hasattr(value, "__float__")):
+            raise ValueError(f"a reward must be a number, got {shown(value)}")
         try:
             number = float(value)
         except OverflowError:
             number = math.inf
+        except Exception:  # somebody else's code
+            raise ValueError(f"a reward must be a number, got {shown(value)}") from None
         if self.kind == "binary" and number in (0.0, 1.0):
             return number
         if not math.isfinite(number):
-            raise ValueError(f"a reward must be a finite number, got {value!r}")
+            raise ValueError(f"a reward must be a finite number, got {shown(value)}")
         if self.kind == "binary":
-            raise ValueError(f"a binary reward is 0 or 1, got {value!r}")
+            raise ValueError(f"a binary reward is 0 or 1, got {shown(value)}")
         if abs(number) > LARGEST:
-            raise ValueError(f"a reward must be at most {LARGEST:g} in size, got {value!r}")
+            raise ValueError(f"a reward must be at most {LARGEST:g} in size, got {shown(value)}")
         assert self.low is not None and self.high is not None
         if self.kind == "poisson" and not number.is_integer():
-            raise ValueError(f"a poisson reward is a whole number, got {value!r}")
+            raise ValueError(f"a poisson reward is a whole number, got {shown(value)}")
         if not self.low <= number <= self.high:
             raise ValueError(
-                f"a {self.kind} reward lies between {self.low:g} and {self.high:g}, got {value!r}"
+                f"a {self.kind} reward lies between {self.low:g} and {self.high:g}, got "
+                f"{shown(value)}"
             )
         return number
+
+
+def _is(given: object, own: float) -> bool:
+    """Whether an end of the range was left out, or is the kind's own."""
+    return given is None or (isinstance(given, int | float) and given == own)
+
+
+def _bound(name: str, value: object) -> float:
+    """An end of the range of bounded rewards, as whole a number as it was given."""
+    number = real(f"{name} of bounded rewards", value)
+    if abs(number) > LARGEST:
+        raise ValueError(f"{name} of bounded rewards is beyond {LARGEST:g}: {shown(value)}")
+    return value if type(value) in (int, float) else number  # type: ignore[return-value]
 
 
 def _positive(name: str, values: Sequence[float], kind: str, wanted: str) -> None:
@@ -136,7 +153,7 @@ def _positive(name: str, values: Sequence[float], kind: str, wanted: str) -> Non
         raise ValueError(f"{name} is for {wanted} rewards, these are {kind}")
     for value in values:
         if not (math.isfinite(value) and value > 0):
-            raise ValueError(f"{name} of {wanted} rewards must be above 0, got {value!r}")
+            raise ValueError(f"{name} of {wanted} rewards must be above 0, got {shown(value)}")
         if not 1 / LARGEST <= value <= LARGEST:
             raise ValueError(
                 f"{name} of {wanted} rewards must lie between {1 / LARGEST:g} and {LARGEST:g}, got "

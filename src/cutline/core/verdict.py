@@ -1,7 +1,7 @@
 """The answer now: the side of every arm, what is proven of it, and how sure the whole set is."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from cutline.core.bar import Bar
 from cutline.core.estimate import wrong_chance
 from cutline.core.evidence import Evidence, Ledger, default_evidence, parse_evidence
+from cutline.core.numbers import shown
 from cutline.core.problem import Problem
 from cutline.core.rows import ArmVerdict, Counts, Kept, NumberCache, Proof, Rows
 from cutline.core.tally import Floats, Tallies
@@ -223,16 +224,28 @@ def judge(
     one list for every arm, in order. ``evidence`` is that made for the kind of reward unless
     another is given, as it is or by name.
     """
+    if not isinstance(problem, Problem):
+        raise TypeError(f"judge a Problem, got {shown(problem)}")
+    wanted = "rewards must map names to lists of rewards, or be one list for every arm"
     if not isinstance(rewards, Mapping):  # one list for every arm, in order
+        if isinstance(rewards, str | bytes) or not isinstance(rewards, Sequence | np.ndarray):
+            raise TypeError(f"{wanted}, got {shown(rewards)}")
+        rewards = list(np.atleast_1d(rewards)) if isinstance(rewards, np.ndarray) else rewards
         if len(rewards) != len(problem.arms):
             raise ValueError(f"there are {len(problem.arms)} arms and {len(rewards)} lists")
         rewards = dict(zip(problem.arms, rewards, strict=True))
     known = set(problem.arms)
     for name in rewards:
         if name not in known:
-            raise ValueError(f"there is no arm {name!r} in the problem: arms go by their names")
+            raise ValueError(
+                f"there is no arm {shown(name)} in the problem: arms go by their names"
+            )
+        if not isinstance(rewards[name], Iterable) or isinstance(rewards[name], str | bytes):
+            raise TypeError(f"{wanted}, got {shown(rewards[name])} for arm {shown(name)}")
     kind = default_evidence(problem) if evidence is None else evidence
     kind = parse_evidence(kind) if isinstance(kind, str) else kind
+    if not isinstance(kind, Evidence | None):
+        raise TypeError(f"evidence must be one or the name of one, got {shown(kind)}")
     columns: Mapping[str, Floats] = {}
     if kind is not None:
         kind.check(problem)
@@ -307,6 +320,7 @@ def verdict_of(
     were fed, for evidence whose intervals are made of them; it is called when one is looked at.
     """
     check_confidence(confidence)
+    confidence = float(confidence)
     K = max(declared, len(problem.arms))
     rows = Rows(
         problem,

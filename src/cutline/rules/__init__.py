@@ -5,6 +5,7 @@ import types
 from dataclasses import fields
 from pathlib import Path
 
+from cutline.core.numbers import shown
 from cutline.rules.apt import APT
 from cutline.rules.aug_ucb import AugUCB
 from cutline.rules.auto import (
@@ -117,7 +118,7 @@ def parse_rule(text: str) -> Rule:
         kind = RULES[name]
     else:
         raise ValueError(
-            f"unknown rule {name!r}: one of {', '.join(RULES)}, or a class of your own as "
+            f"unknown rule {shown(name)}: one of {', '.join(RULES)}, or a class of your own as "
             "./mine.py:MyRule"
         )
     return _build(kind, text, values)

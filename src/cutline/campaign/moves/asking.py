@@ -7,7 +7,9 @@ from cutline.campaign.moves.flying import drop, refuse_closed
 from cutline.campaign.records import ASKED, LOST, OPEN, PAUSED, Arm, Head, PullRow
 from cutline.campaign.stores.base import Transaction
 from cutline.campaign.terms import Terms
+from cutline.core.numbers import shown
 
+MOST_COUNTED = 2**63
 WAIT, DONE = "wait", "done"  # why an ask comes back empty, beside "paused"
 
 
@@ -22,18 +24,32 @@ def ask(
     if head.state == PAUSED:
         return [], PAUSED, None
     expires = t.now + (terms.lease if lease is None else lease)
+    given: list[tuple[PullRow, Arm]] = []
     if n == 1 and not terms.clocked:
-        given = []
         for arm in t.first(1, head.left):
+            if head.spent + head.reserved + arm.cost >= MOST_COUNTED:
+                raise _too_much(arm)
             given.append((_hand_out(t, head, arm, expires), arm))
             t.touch(arm)
     else:
-        given = [(_hand_out(t, head, arm, expires), arm) for arm in _line(t, terms, n)]
+        for arm in _line(t, terms, n):
+            if head.spent + head.reserved + arm.cost >= MOST_COUNTED:
+                if given:
+                    break
+                raise _too_much(arm)
+            given.append((_hand_out(t, head, arm, expires), arm))
     if given:
         return given, "", None
     if head.unsettled and head.flying:
         return [], WAIT, t.next_expiry()
     return [], DONE, None
+
+
+def _too_much(arm: Arm) -> ValueError:
+    return ValueError(
+        f"a trial of arm {shown(arm.name)} costs {arm.cost:,}, and with it more would be spent and "
+        "reserved than a store can count: state costs in a larger unit"
+    )
 
 
 def _line(t: Transaction, terms: Terms, n: int) -> Any:

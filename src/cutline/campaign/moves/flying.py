@@ -18,6 +18,7 @@ from cutline.campaign.records import (
 )
 from cutline.campaign.stores.base import Transaction
 from cutline.campaign.terms import Terms
+from cutline.core.numbers import shown
 
 
 def refuse_closed(head: Head) -> None:
@@ -48,8 +49,8 @@ def _numbered(t: Transaction, handle: str, number: int) -> PullRow:
 def _number(t: Transaction, handle: str) -> int:
     """The number that a handle begins with, if there is such a pull."""
     try:
-        number = int(handle[:-17])
-    except (TypeError, ValueError):
+        number = int(handle[:-17]) if isinstance(handle, str) else -1
+    except ValueError:
         raise _unknown(t, handle) from None
     if not 0 <= number < t.head.pulls:
         raise _unknown(t, handle)
@@ -57,7 +58,7 @@ def _number(t: Transaction, handle: str) -> int:
 
 
 def _unknown(t: Transaction, handle: object) -> UnknownPull:
-    return UnknownPull(f"{handle!r} is no pull of campaign {t.head.name!r}")
+    return UnknownPull(f"{shown(handle)} is no pull of campaign {t.head.name!r}")
 
 
 def heartbeat(

@@ -16,6 +16,7 @@ from cutline.campaign.records import (
 )
 from cutline.campaign.stores.base import Transaction
 from cutline.campaign.terms import Terms
+from cutline.core.numbers import as_whole, is_whole, shown
 
 
 def attach(
@@ -91,11 +92,11 @@ def extend(t: Transaction, budget: int) -> None:
     refuse_closed(head)
     if head.budget is None:
         raise ValueError("the campaign has no budget to extend: it ends at its confidence")
-    whole = isinstance(budget, int) and not isinstance(budget, bool)
-    if not whole or not 1 <= budget < MOST - head.budget:
+    if not is_whole(budget) or not 1 <= budget < MOST - head.budget:
         raise ValueError(
-            f"a budget is extended by a whole number, 1 or more, got {budget!r}: "
-            "it is what may be spent beyond what was agreed"
+            f"a budget is extended by a whole number, 1 or more and below 2**62 in all, got "
+            f"{shown(budget)}: it is what may be spent beyond what was agreed"
         )
+    budget = as_whole(budget)
     t.record(Event(head.tick(), "extend", {"budget": budget}))
     head.budget += budget

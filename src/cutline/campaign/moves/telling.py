@@ -8,6 +8,7 @@ from cutline.campaign.moves.weighing import feed, in_turn, see_if_closed, weigh
 from cutline.campaign.records import ASKED, FAILED, LATE, LOST, RETURNED, TOLD, Arm, Event, PullRow
 from cutline.campaign.stores.base import Transaction
 from cutline.campaign.terms import Terms
+from cutline.core.numbers import as_whole, is_whole, shown
 
 COUNTED, AGAIN, TOO_LATE = "counted", "again", "late"  # what became of a tell
 UNTOLD = (ASKED, LOST, RETURNED)  # a pull of which nobody has told anything
@@ -62,10 +63,10 @@ def _check(
 
 
 def _check_cost(cost: object, arm: Arm) -> None:
-    if not isinstance(cost, int) or isinstance(cost, bool) or not 0 <= cost <= arm.cost:
+    if not is_whole(cost) or not 0 <= cost <= arm.cost:  # type: ignore[operator]  # it is one
         raise ValueError(
             f"the cost of a pull of arm {arm.name!r} is a whole number from 0 to {arm.cost}, what "
-            f"was reserved for it, got {cost!r}"
+            f"was reserved for it, got {shown(cost)}"
         )
 
 
@@ -122,7 +123,7 @@ def _write(
     """Write down a told value that was counted."""
     pull.reward, pull.note = value, note
     if cost is not None:
-        pull.cost = cost
+        pull.cost = as_whole(cost)
     arm.told += 1
     arm.streak = 0
     t.head.spent += pull.cost

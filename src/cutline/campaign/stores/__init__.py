@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cutline.campaign.stores.base import Store, Transaction, without_password
 from cutline.campaign.stores.memory import MemoryStore
+from cutline.core.numbers import shown
 
 __all__ = ["MemoryStore", "Store", "Transaction", "open_store"]
 
@@ -14,6 +15,10 @@ __all__ = ["MemoryStore", "Store", "Transaction", "open_store"]
 _CONNINFO = re.compile(
     r"(?:^|\s)(?:host|hostaddr|user|dbname|service|\w*pass\w*)\s*=|^[^/\s:@]+:[^\s@]+@", re.I
 )
+
+_HALF = re.compile("[\ud800-\udfff]")
+LONGEST = 4_000  # characters of a path or an address
+_VERBS = ("create", "begin", "heads", "delete", "release")
 
 
 def open_store(
@@ -28,10 +33,15 @@ def open_store(
     >>> open_store(None).where
     'memory'
     """
-    if where is None or where == "memory":
+    if where is None or (isinstance(where, str) and where == "memory"):
         return MemoryStore()
     if isinstance(where, str | os.PathLike):
-        text = os.fspath(where)
+        text = os.fsdecode(where)
+        if "\0" in text or _HALF.search(text):
+            raise ValueError("a store's path or address is text, without zero bytes, in UTF-8")
+        too_long = "://" not in text and max(map(len, text.split("/"))) > 255
+        if too_long or len(text) > LONGEST:
+            raise ValueError(f"a store's path or address is too long: {shown(text)}")
         if text.startswith(("postgresql://", "postgres://")):
             store: Store = import_module("cutline.campaign.stores.postgres").PostgresStore(
                 text, wait=wait
@@ -44,10 +54,15 @@ def open_store(
                 "keeps nothing"
             )
         if "://" in text:
-            shown = without_password(text)
-            raise ValueError(f"a store is a file or postgresql://..., got {shown!r}")
+            address = without_password(text)
+            raise ValueError(f"a store is a file or postgresql://..., got {address!r}")
         if text.startswith(("postgresql:", "postgres:")) or _CONNINFO.search(text):
             raise ValueError("a PostgreSQL store is written postgresql://user@host:5432/database")
         store = import_module("cutline.campaign.stores.sqlite").SQLiteStore(Path(text), wait=wait)
         return store
+    if isinstance(where, type) or not all(hasattr(where, verb) for verb in _VERBS):
+        raise TypeError(
+            f"a store is the path of a file, postgresql://..., None for memory, or a store object, "
+            f"got {shown(where)}"
+        )
     return where

@@ -137,7 +137,7 @@ def event_row(event: Event, campaign: int) -> tuple[Any, ...]:
 
 
 # Checksums, by which an audit notices what no replay can: they are kept beside what they are of,
-# against accident and not against forgery.
+# against accident and not against forgery. SQLite knows no -0.0, so that is 0.0 here.
 
 _OF_PULL = struct.Struct("<7q2dq")
 _OF_ARM = struct.Struct("<2q5d")
@@ -149,7 +149,7 @@ def pull_checksum(pull: PullRow) -> int:
     found = zlib.crc32(
         _OF_PULL.pack(
             pull.seq, pull.token, pull.arm, pull.nth, pull.cost, pull.asked, pull.state,
-            math.nan if reward is None else reward, math.nan if late is None else late,
+            math.nan if reward is None else reward + 0.0, math.nan if late is None else late + 0.0,
             -1 if settled is None else settled,
         )
     )  # fmt: skip
@@ -158,9 +158,9 @@ def pull_checksum(pull: PullRow) -> int:
 
 def arm_checksum(arm: Arm) -> int:
     """The checksum of what never changes of an arm; a replay sees the rest."""
-    level, sd = (math.nan if number is None else number for number in (arm.level, arm.sd))
-    numbers = (arm.number, arm.cost, arm.threshold, arm.precision, level, sd, arm.tie)
-    return zlib.crc32(arm.name.encode(), zlib.crc32(_OF_ARM.pack(*numbers)))
+    reals = (arm.threshold, arm.precision, arm.level, arm.sd, arm.tie)
+    numbers = (math.nan if number is None else number + 0.0 for number in reals)
+    return zlib.crc32(arm.name.encode(), zlib.crc32(_OF_ARM.pack(arm.number, arm.cost, *numbers)))
 
 
 def text_checksum(*parts: object) -> int:

@@ -46,7 +46,7 @@ def parse_evidence(name: str) -> Evidence:
     Betting()
     """
     if name not in EVIDENCE:
-        raise ValueError(f"unknown evidence {name!r}: one of {', '.join(EVIDENCE)}")
+        raise ValueError(f"unknown evidence {name[:80]!r}: one of {', '.join(EVIDENCE)}")
     return EVIDENCE[name]()
 
 

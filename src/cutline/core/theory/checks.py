@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cutline.core.numbers import real, shown
 from cutline.core.tally import Floats
 
 Numbers = Sequence[float] | Floats
@@ -46,10 +47,14 @@ def check_complexity(complexity: float) -> float:
 
 def check_confidence(confidence: float) -> None:
     """Refuse what is no chance."""
-    if not 0 < confidence < 1:
+    try:
+        number = real("confidence", confidence)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1:
         raise ValueError(
-            f"confidence must lie between 0 and 1, got {confidence!r}: it is the chance of a right "
-            "answer, 1 - delta"
+            f"confidence must lie between 0 and 1, got {shown(confidence)}: it is the chance of a "
+            "right answer, 1 - delta"
         )
 
 
