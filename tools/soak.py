@@ -2,12 +2,15 @@
 
     python tools/soak.py --store sqlite --minutes 10 --workers 8
     python tools/soak.py --store postgres --minutes 10 --workers 8
+    python tools/soak.py --store sqlite --minutes 10 --forks
 
 Workers ask, tell, fail, send heartbeats, add and retire arms. They are killed (SIGKILL) at random
 moments and at the named points of a transaction, or frozen past their lease, and started again; a
 PostgreSQL server that was started for this is killed too. In the end they are left alone until the
 budget is spent, and then everything is checked: the audit, the budget to the last unit, and every
-answer that a worker ever got. Exit code 1 if anything is wrong. The tests use the same engine.
+answer that a worker ever got. With --forks, families of processes fork before, between and after
+calls while one of them closes the campaign, exits or is killed, and every acknowledged tell must be
+there. Exit code 1 if anything is wrong. The tests use the same engine.
 """
 
 import argparse
@@ -396,6 +399,33 @@ def a_store(kind: str, folder: Path) -> Iterator[tuple[str, Callable[[], None] |
         yield server.url, outage
 
 
+def soak_forks(kind: str, seconds: float, seed: int) -> int:
+    """One family of processes after another, each on a campaign of its own."""
+    chance, until, played = random.Random(seed), time.monotonic() + seconds, 0
+    with contextlib.ExitStack() as stack:
+        top = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cutline-forks-")))
+        where, _ = stack.enter_context(a_store(kind, top))
+        nursery = stack.enter_context(Nursery())
+        while time.monotonic() < until:
+            folder = top / str(played)
+            folder.mkdir()
+            place = where if "://" in where else str(folder / "soak.db")
+            store = open_store(place)
+            if "://" in place and played:
+                store.delete("main")
+            problem = Problem(arms=["a", "b", "c"], threshold=0.5, rewards="binary")
+            Campaign(problem, budget=100_000, store=store)
+            store.release()
+            faults = list(play_family(nursery, place, folder, chance))
+            played += 1
+            for fault in faults[:50]:
+                print(f"family {played}: {fault}")
+            if faults:
+                return 1
+    print(f"forks     {played} families of processes: nothing is missing, all holds")
+    return 0
+
+
 def main() -> int:
     says = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     says.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
@@ -404,7 +434,10 @@ def main() -> int:
     says.add_argument("--minutes", type=float, default=10.0)
     says.add_argument("--workers", type=int, default=8)
     says.add_argument("--seed", type=int, default=1)
+    says.add_argument("--forks", action="store_true", help="fork families of processes instead")
     given = says.parse_args()
+    if given.forks:
+        return soak_forks(given.store, 60.0 * given.minutes, given.seed)
     with contextlib.ExitStack() as stack:
         folder = given.folder or Path(
             stack.enter_context(tempfile.TemporaryDirectory(prefix="cutline-soak-"))
