@@ -1034,7 +1034,7 @@ def test_an_arm_is_news_once():
         news += [(number, arm.arm, watch.news(arm, None, 99)) for arm in watch.look()]
     assert sorted(arm for _, arm, _ in news) == ["bad", "good"]
     line = next(line for _, arm, line in news if arm == "bad")
-    assert line.startswith("bad fails the bar: pass rate 0 (0 to ")
+    assert line.startswith("bad fails the bar: pass rate 0, less than ")
     assert watch.counts() == "2 of 2 arms settled, 1 fails the bar"
     again = Watch(campaign, bar)
     assert again.look(everything=True) == []
@@ -1074,7 +1074,7 @@ def test_the_picture_fits_the_screen(monkeypatch):
 
 def test_lines_where_there_is_no_terminal(run):
     ran = run(f"--arms 0,1,2 {SURE} --store memory --workers 1")
-    assert "cutline: 1 fails the bar: pass rate 0 (" in ran.err
+    assert "cutline: 1 fails the bar: pass rate 0, less than " in ran.err
     assert "cutline: 2 is suspended: exit code 2" in ran.err
     assert "\x1b" not in ran.err + ran.out
 
@@ -1103,7 +1103,7 @@ def test_the_view_in_a_real_terminal(tmp_path):
     try:
         wanted = (
             "✗ shaky fails the bar: failures 0.",
-            "✓ steady clears the bar: failures 0 (",
+            "✓ steady clears the bar: failures 0, less than ",
             "cutline failure rate at most 0.2 ± 0.1 · main in cutline.db",
             "2 of 2 arms settled, 1 fails the bar",
             " of 2,000 pulls",
