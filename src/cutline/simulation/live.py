@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from cutline.core.chance import PULLS
 from cutline.core.evidence import Evidence, default_evidence, parse_evidence
 from cutline.core.logarithm import log_unit
 from cutline.core.problem import Problem
@@ -76,9 +77,9 @@ class Live:
         whole = isinstance(self.in_flight, int | np.integer) and not isinstance(
             self.in_flight, bool
         )
-        if not whole or self.in_flight < 1:
+        if not whole or not 1 <= self.in_flight < PULLS:
             raise ValueError(
-                f"in_flight must be a whole number, at least 1, got {self.in_flight!r}: "
+                f"in_flight must be a whole number, from 1 to {PULLS - 1}, got {self.in_flight!r}: "
                 "it is how many pulls may wait for their results at a time"
             )
         wants(self.delay, ("reward", "tau", "luck"), "a delay")

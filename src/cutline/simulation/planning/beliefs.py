@@ -53,6 +53,9 @@ def as_passes(failures: Belief) -> Belief:
     return Belief(sets, failures.words.replace("means", "failure rates"))
 
 
+MOST_MEANS = 2**24  # means that a belief holds, in all its draws: 128 MB
+
+
 def share_above(
     share: float,
     *,
@@ -100,12 +103,16 @@ def share_above(
     middle = bar - spread * normal_quantile(1 - share)
 
     def mean(z: Floats) -> Floats:
-        if kind.kind == "binary":
-            return np.asarray(1 / (1 + np.exp(-(middle + spread * z))))
-        return np.asarray(middle + spread * z if not where else np.exp(middle + spread * z))
+        with np.errstate(over="ignore"):  # 1 / (1 + infinity) is 0
+            place = middle + spread * z
+            if kind.kind == "binary":
+                return np.asarray(1 / (1 + np.exp(-place)))
+            return np.asarray(np.exp(place) if where else place)
 
     places = quantiles(draws, arms, seed)
     sets = mean(np.vectorize(normal_quantile, otypes=[float])(places))
+    if not np.all(np.isfinite(sets)):
+        raise ValueError(f"with a spread of {spread:g} some means are too large for any number")
     half = float(mean(np.zeros(1))[0])
     words = (
         f"{_arms(arms)}, about {100 * share:.3g} % above {tau:g}; means normal{where} "
@@ -143,6 +150,11 @@ def quantiles(draws: int, arms: int, seed: int) -> Floats:
     array([0.125, 0.375, 0.625, 0.875])
     """
     _whole("draws", draws)
+    if draws * arms > MOST_MEANS:
+        raise ValueError(
+            f"{draws} draws of {arms:,} arms are too many to plan with: give at most "
+            f"{MOST_MEANS // draws:,} arms"
+        )
     chance = np.random.default_rng([seed, draws, arms])
     slices = (np.arange(draws * arms).reshape(draws, arms) + 0.5) / (draws * arms)
     return chance.permuted(chance.permuted(slices, axis=1), axis=0)
