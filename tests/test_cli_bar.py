@@ -271,3 +271,34 @@ def test_simulate_and_theory_take_failure_rates_with_at_most(run, tmp_path):
     assert "give --threshold" in run("simulate --data flaky_tests --at-most 0.05").err
     words = "--means 1,2 --arms gaussian --sd 1 --budget 9 --games 9 --rules apt"
     assert run(f"simulate {words} --at-most 1.5").code == 0  # the mean, as it is
+
+
+# Bars at the end of a rate, and bands past it
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--at-most 0.01 --precision 0.02 --budget 9", "around --at-most 0.01 reaches past 0"),
+        ("--at-least 0.95 --precision 0.1 --budget 9", "at most 0.05 makes sense there"),
+        ("--at-most 0 --confidence 0.9", "ask --at-most 0.005 --precision 0.005: one failure"),
+        ("--at-least 1 --confidence 0.9", "ask --at-least 0.995 --precision 0.005: one failure"),
+        ("--threshold 1 --confidence 0.9", "ask threshold=0.995, precision=0.005"),
+    ],
+)
+def test_bands_past_the_end_and_bars_without_an_end_are_refused(run, words, said):
+    for line in (f"run --arms a,b {words}", f"simulate --means 0.1,0.2 --games 9 {words}"):
+        ran = run(line, ["true"] if line.startswith("run") else ())
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err
+
+
+def test_at_most_0_spends_its_budget_on_arms_that_have_not_failed(run):
+    fails = ["sh", "-c", "test {arm} = never"]
+    ran = run(
+        "run --arms never,once,other --at-most 0 --budget 30 --workers 1 --format json", fails
+    )
+    pulls = {arm["arm"]: arm["pulls"] for arm in ran.json["arms"]}
+    assert pulls == {"never": 28, "once": 1, "other": 1}
+    assert "-0" not in re.sub(r"e-\d+", "", ran.out)
+    assert "Infinity" not in ran.out
