@@ -1,5 +1,6 @@
 """A bar is spoken of as it was put: --at-least, --at-most and --threshold in every command."""
 
+import contextlib
 import csv
 import io
 import json
@@ -8,6 +9,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 
+import apsw
 import pytest
 
 from cutline import Problem
@@ -109,6 +111,33 @@ def test_an_audit_sees_a_bar_that_was_changed(run):
     with campaign.store.begin("main", "agree") as t:
         t.head.settings = {**t.head.settings, "asked": {**t.head.settings["asked"], "value": 0.5}}
     assert any("the bar as it was put" in fault for fault in audit(campaign).faults)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {},
+        [],
+        "x",
+        {"sense": "\x1b[31m", "value": 0.07, "measure": "failure rate", "flipped": True},
+        {"sense": "at most", "value": "x", "measure": "failure rate", "flipped": True},
+        {"sense": "at most", "value": 0.07, "measure": "\x1b[31m", "flipped": True},
+    ],
+)
+def test_a_bar_that_is_damaged_is_one_sentence(run, kept):
+    run(f"{ASKED} --at-most 0.07", FLAKY)
+    with contextlib.closing(apsw.Connection("cutline.db")) as db:
+        ((text,),) = db.execute("SELECT settings FROM campaign").fetchall()
+        changed = json.dumps({**json.loads(text), "asked": kept})
+        db.execute("UPDATE campaign SET settings = ?", (changed,))
+    for command in ("show", "show --format json", "show --at-most 0.1"):
+        ran = run(command)
+        assert (ran.code, ran.out) == (2, "")
+        assert "the bar that the campaign keeps is damaged" in ran.err
+        assert ran.err.count("\n") == 1
+        assert "\x1b" not in ran.err
+    assert run("audit").code == 1
+    assert run(f"{ASKED} --at-most 0.07", FLAKY).code == 2
 
 
 # What is shown.
