@@ -62,8 +62,8 @@ class Rewards:
                 )
         elif not (_is(self.low, low) and _is(self.high, high)):
             raise ValueError(f"only bounded rewards take low and high, {self.kind} has its own")
-        object.__setattr__(self, "low", low + 0.0)  # -0 is 0
-        object.__setattr__(self, "high", high + 0.0)
+        object.__setattr__(self, "low", low + 0)  # -0.0 is 0
+        object.__setattr__(self, "high", high + 0)
         if self.sd is not None:
             given: Any = self.sd
             several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
