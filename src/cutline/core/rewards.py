@@ -120,6 +120,8 @@ class Rewards:
         except OverflowError:
             number = math.inf
         except Exception:  # somebody else's code
+            if plain:
+                raise  # a timeout by signal, say: it does not come from the value
             raise ValueError(f"a reward must be a number, got {shown(value)}") from None
         if self.kind == "binary" and number in (0.0, 1.0):
             return number
