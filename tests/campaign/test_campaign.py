@@ -17,6 +17,7 @@ from cutline.campaign import (
     UnknownCampaign,
     audit,
 )
+from cutline.campaign.moves.suspending import LAST_RUN
 from cutline.core.chance import REWARD, chance, seed_key, uniform
 from cutline.core.evidence import BetaMixture
 from cutline.simulation.engine import Player
@@ -254,17 +255,31 @@ def test_a_lost_pull_may_stand_for_a_reward(store, clock):
 
 
 def test_an_arm_that_always_fails_is_suspended_and_starves_nobody(store):
-    campaign = Campaign(COINS, budget=30, store=store)
+    campaign = Campaign(COINS, budget=60, store=store)
+    asked = []
     while pull := campaign.ask():
+        asked.append(pull.arm)
         if pull.arm == "b":
             campaign.fail(pull, note="it broke")
         else:
             campaign.tell(pull, 1)
     verdict = campaign.verdict()
     assert verdict.unmeasured == ("b",)
-    assert verdict["b"].counts.failed == 5
+    failed = verdict["b"].counts.failed
+    # It rests after failures; and by Fisher's test the chance of such a run, over so many trials,
+    # is below 1 in 1,000 just when it is suspended.
+    assert "b b b" not in " ".join(asked)
+    first, chance = asked.index("b"), []
+    for n in range(first + 1, len(asked) + 1):
+        if asked[n - 1] == "b":
+            since = asked[first:n]
+            chance.append(n * (n + 1) / math.comb(len(since), since.count("b")))
+    assert chance[-1] < 1e-3 <= min(chance[:-1])
+    reason = f"{failed} failures in a row, where 0 % of the others' trials fail; last: it broke"
+    assert campaign.suspended() == {"b": reason}
     assert verdict.above == ("a", "c")
-    assert campaign.spent == 30
+    assert campaign.spent == 60
+    assert audit(campaign).holds
     campaign.extend(budget=3)
     campaign.resume("b")
     assert campaign.ask().arm == "b"
@@ -278,9 +293,14 @@ def test_a_worker_that_dies_with_many_pulls_of_an_arm_does_not_suspend_it(store,
         clock.pass_(11)
     assert campaign.ask()
     assert campaign.verdict().unmeasured == ()
+    for _ in range(LAST_RUN - 5):
+        clock.pass_(11)
+        assert campaign.ask(9)
     clock.pass_(11)
-    assert campaign.ask().why == "done"  # five times in a row
-    assert campaign.verdict().unmeasured == ("a",)
+    assert campaign.ask().why == "done"  # a hundred times in a row, and no arm to compare with
+    assert campaign.suspended() == {
+        "a": "100 failures in a row, where 0 % of the others' trials fail; last: lost"
+    }
     assert audit(campaign).holds
 
 

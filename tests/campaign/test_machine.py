@@ -23,6 +23,7 @@ from cutline.simulation.reference import tie_order
 
 SEED, LEASE, PATIENCE = 3, 100.0, 3
 TAU, EPS = 0.5, 0.1
+UNLIKELY, LAST_RUN = 30.0, 5  # so that arms are suspended within a few pulls
 
 
 class Arm:
@@ -31,6 +32,7 @@ class Arm:
     def __init__(self, cost):
         self.cost, self.status = cost, "open"
         self.rewards, self.streak, self.places, self.tripped = [], 0, 0, 0
+        self.failing_from = 0
         self.line = {}  # what evidence takes, by place; None: nothing came of it
         self.fed, self.taken = 0, []  # places passed, and what was taken from them
 
@@ -72,7 +74,8 @@ class Model:
     def __init__(self, costs, budget, lost):
         self.arms = [Arm(cost) for cost in costs]
         self.budget, self.lost = budget, lost
-        self.pulls = {}  # handle -> [arm, state, value, expires, number, place]
+        self.pulls = {}  # handle -> [arm, state, value, expires, number, place, lost when]
+        self.attached = 0
         self.spent, self.paused, self.closed = 0, False, False
 
     def flying(self, arm=None):
@@ -94,15 +97,70 @@ class Model:
         if self.lost is None:
             # losses of pulls that were in flight together count once
             together = state == "lost" and pull[4] <= arm.tripped
-            arm.streak += not together
+            if not together:
+                arm.failing_from = min(arm.failing_from, pull[4]) if arm.streak else pull[4]
+                arm.streak += 1
+            pull[6] = len(self.pulls)
             if state == "lost" and not together:
                 arm.tripped = len(self.pulls)
-            if arm.streak >= PATIENCE and arm.status == "open":
-                arm.status = "suspended"
         else:
             pull[2] = self.lost
             self.count(pull[0], self.lost, arm.cost)
         arm.settle(pull[5], self.lost)
+        if self.lost is None and arm.status == "open" and self.broken(pull[0]):
+            arm.status = "suspended"
+
+    def rests(self, i):
+        arm = self.arms[i]
+        broken = arm.streak >= PATIENCE or (arm.streak > 0 and not arm.rewards)
+        return broken and self.lost is None
+
+    def healthy(self, i):
+        return self.arms[i].streak < PATIENCE
+
+    def asked_so_far(self):
+        return len(self.pulls) + self.attached
+
+    def broken(self, i):
+        """Whether the longest run of failures since its last reward is not by chance."""
+        if self.healthy(i):
+            return False
+        run = longest = told = failed = tripped = 0
+        for arm, state, _, _, number, _, lost_when in self.pulls.values():
+            if number < self.arms[i].failing_from:
+                continue
+            if arm != i:
+                told += state in ("told", "late")
+                failed += state in ("asked", "failed", "lost") and self.healthy(arm)
+            elif state in ("told", "late"):
+                run = longest = told = failed = 0
+            elif state == "asked":
+                run = 0
+            elif state == "failed":
+                run += 1
+            elif state == "lost" and number > tripped:
+                run += 1
+                tripped = lost_when
+            longest = max(longest, run)
+        others = [k for k in range(len(self.arms)) if k != i]
+        alone = not any(
+            self.arms[k].status == "open"
+            and not self.settled(k)
+            and (not self.rests(k) or any(p[:2] == [k, "told"] for p in self.pulls.values()))
+            for k in others
+        )
+        if alone:
+            came = [(p[1], self.healthy(p[0])) for p in self.pulls.values() if p[0] != i]
+            told = sum(state == "told" for state, _ in came)
+            failed = sum(state in ("asked", "failed", "lost") and well for state, well in came)
+        chance = 1.0
+        for k in range(longest):
+            chance *= (failed + 1 + k) / (told + failed + 1 + k)
+        asked = self.asked_so_far()
+        unlikely = chance * asked * (asked + 1) < UNLIKELY
+        return longest >= PATIENCE and (
+            unlikely or longest >= (LAST_RUN if alone else 10 * LAST_RUN)
+        )
 
     def expire(self, now):
         over = [p for p in self.pulls.values() if p[1] == "asked" and p[3] <= now]
@@ -113,7 +171,16 @@ class Model:
         order = tie_order(SEED, 0, len(self.arms))
         able = [i for i in order if self.arms[i].status == "open" and not self.settled(i)]
         able = [i for i in able if self.arms[i].cost <= self.left()]
-        return min(able, key=lambda i: self.arms[i].index(self.flying(i)), default=None)
+        failed = any(p[1] in ("failed", "lost") for p in self.pulls.values())
+        failed = failed and any(arm.rewards for arm in self.arms)
+        turn = failed and (self.asked_so_far() + 1) % 4 == 0
+
+        def stands(i):
+            if self.rests(i):
+                return not turn, self.arms[i].streak + self.flying(i)
+            return turn, self.arms[i].index(self.flying(i))
+
+        return min(able, key=stands, default=None)
 
     def settled(self, i):
         return self.arms[i].closed(self.bar, len(self.arms))
@@ -205,7 +272,7 @@ class Machine(RuleBasedStateMachine):
             arm = model.arms[wanted]
             assert (pull.number, pull.cost) == (arm.places, arm.cost)
             number, ends = len(model.pulls) + 1, self.clock.now + seconds
-            model.pulls[pull.id] = [wanted, "asked", None, ends, number, arm.places]
+            model.pulls[pull.id] = [wanted, "asked", None, ends, number, arm.places, 0]
             arm.places += 1
             self.handles.append(pull.id)
         assert len(set(self.handles)) == len(self.handles)
@@ -327,6 +394,7 @@ class Machine(RuleBasedStateMachine):
         arm = data.draw(st.integers(0, len(self.model.arms) - 1))
         self.campaign.attach(f"arm {arm}", values, unpicked=way)
         self.model.arms[arm].rewards += values
+        self.model.attached += len(values)
         for value in values:
             self.model.arms[arm].settle(self.model.arms[arm].places, value if way else None)
             self.model.arms[arm].places += 1
@@ -387,6 +455,12 @@ class Machine(RuleBasedStateMachine):
                 assert said.p_value == pytest.approx(math.exp(-spoken), rel=1e-9)
         found = audit(self.campaign)
         assert found.holds, found.faults
+
+
+@pytest.fixture(autouse=True)
+def _arms_are_suspended_sooner(monkeypatch):
+    monkeypatch.setattr("cutline.campaign.moves.suspending.FALSE_SUSPENSION", UNLIKELY)
+    monkeypatch.setattr("cutline.campaign.moves.suspending.LAST_RUN", LAST_RUN)
 
 
 def play(store, clock, examples, steps=30):

@@ -35,7 +35,7 @@ from cutline.campaign.pulls import Pull, Pulls
 from cutline.campaign.records import CLOSED, PAUSED, RUNNING, Arm, Head, PullRow
 from cutline.campaign.stores import Store, Transaction, open_store
 from cutline.campaign.terms import Terms, problem_of
-from cutline.campaign.verdicts import verdict_on
+from cutline.campaign.verdicts import reasons_of, verdict_on
 from cutline.core.bar import Bar
 from cutline.core.chance import seed_key
 from cutline.core.numbers import as_text, as_whole, is_whole, real, shown
@@ -259,6 +259,10 @@ class Campaign:
             self.access.do("resume", lambda t, terms: moves.set_state(t, RUNNING))
         else:
             self.access.do("resume", lambda t, terms: moves.resume_arm(t, _named(t, arm)))
+
+    def suspended(self) -> dict[str, str]:
+        """The arms that are suspended, and why."""
+        return self.access.look(reasons_of)
 
     def extend(self, *, budget: int | None = None, to: int | None = None) -> None:
         """Spend up to so much more than was agreed; or up to so much in all.

@@ -26,6 +26,10 @@ class CampaignClosed(CampaignError):
     """The campaign was closed for good."""
 
 
+class NothingWorks(CampaignError):
+    """Trials fail, and none has ever succeeded."""
+
+
 class UnknownCampaign(CampaignError):
     """No campaign of that name is in the store."""
 

@@ -1,12 +1,12 @@
 """Play a campaign with a function that makes one trial, many at once."""
 
+import logging
 import math
 import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from itertools import islice
 from typing import Any
 
 from cutline.campaign.campaign import Campaign
@@ -14,14 +14,14 @@ from cutline.campaign.making import check_seconds
 from cutline.campaign.progress import Line, Progress, Show, line_for
 from cutline.campaign.pulls import Pull
 from cutline.campaign.records import CLOSED
-from cutline.campaign.runner import INTERRUPTED, Done, Driver, Lookout, Runner
+from cutline.campaign.runner import GIVE_UP_AFTER, INTERRUPTED, Done, Driver, Lookout, Runner
 from cutline.campaign.runner.drivers.calls import caller, is_coroutine_function
 from cutline.campaign.runner.drivers.event_loop import EventLoop
 from cutline.campaign.runner.drivers.executor import Executors, places_in
 from cutline.campaign.runner.drivers.threads import Threads
 from cutline.campaign.runner.signals import interrupt_kinds
 from cutline.campaign.stores import Store
-from cutline.core.problem import MOST_ARMS, PerArm, Problem
+from cutline.core.problem import PerArm, Problem
 from cutline.core.rewards import Rewards
 from cutline.core.text import visible
 from cutline.core.verdict import ArmVerdict, Verdict
@@ -53,6 +53,7 @@ def identify(
     patience: int = 5,
     lease: float = LEASE,
     timeout: float | None = None,
+    give_up_after: float = GIVE_UP_AFTER,
     on_proven: Callable[[ArmVerdict], object] | None = None,
     progress: bool | Show | None = None,
 ) -> Verdict:
@@ -88,36 +89,43 @@ def identify(
     >>> verdict.above, verdict.below
     (('bent',), ('fair', 'rare'))
     """
-    # One that can be gone through once is written down; more than a problem has are not waited for.
-    given: Any = list(islice(arms, MOST_ARMS + 1)) if isinstance(arms, Iterator) else arms
+    given = arms if isinstance(arms, int | Mapping) else list(arms)
     problem = Problem(
         arms=given, threshold=threshold, precision=precision, rewards=rewards, level=level
     )
     prepare = caller(fn, given)
-    limit = None if timeout is None else check_seconds("timeout", timeout)
-    held = check_seconds("a lease", lease)
+    if timeout is not None:
+        check_seconds("timeout", timeout)
+    if not give_up_after >= 0:
+        raise ValueError(
+            f"give_up_after must be a number of seconds, 0 or more, got {give_up_after!r}: how "
+            "long to wait for the end of an outage"
+        )
     done: Done = Done()
     driver, places = _choose_driver(fn, workers, executor, done)
     campaign = Campaign(
         problem, rule, budget=budget, confidence=confidence, name=name, seed=seed, lost=lost,
         store=os.fspath(store) if isinstance(store, os.PathLike) else store,
-        cost=cost, unit=unit, patience=patience, lease=held,
+        cost=cost, unit=unit, patience=patience, lease=lease,
     )  # fmt: skip
     follower = _Follower(campaign, on_proven, line_for(progress))
     try:
         runner = Runner(
             campaign, driver, done, prepare, follower,
-            places=places, lease=held, timeout=limit, stops=interrupt_kinds(),
+            places=places, lease=lease, timeout=timeout, give_up_after=give_up_after,
+            stops=interrupt_kinds(),
         )  # fmt: skip
+        for arm in campaign.suspended() if campaign.access.head().pulls else ():
+            campaign.resume(arm)  # whatever it was may be mended
         try:
             runner.run()
         finally:
             follower.end()
-        verdict = campaign.verdict()
+        verdict, reasons = campaign.verdict(), campaign.suspended()
     finally:
         if isinstance(store, str | os.PathLike):
             campaign.store.release()
-    for text in _complaints(runner, verdict):
+    for text in _complaints(runner, reasons):
         warnings.warn(visible(text), RuntimeWarning, stacklevel=2)
     return verdict
 
@@ -182,6 +190,10 @@ class _Follower:
                 stacklevel=2,
             )
 
+    def notice(self, text: str) -> None:
+        """See :class:`Observer`."""
+        logging.getLogger("cutline").warning(text)
+
     def look(self, runner: Runner, last: bool = False) -> None:
         """See :class:`Observer`."""
         everything = last or self._all
@@ -212,19 +224,25 @@ class _Follower:
             head.told - self._told_before,
             runner.failed,
             time.monotonic() - self._began,
-            runner.ended or ("done" if last else runner.state),
+            runner.ended or ("done" if last else str(runner.outage or runner.state)),
         )
 
 
-def _complaints(runner: Runner, verdict: Verdict) -> Iterator[str]:
+def _complaints(runner: Runner, reasons: Mapping[str, str]) -> Iterator[str]:
     """What the caller should know beside the verdict."""
-    if runner.ended not in (None, INTERRUPTED, CLOSED):
+    if runner.gave_up:
+        last = next(reversed(runner.failures.values()), "")
+        yield (
+            f"{runner.ended}, so this is the verdict so far; with a store the same call goes on "
+            f"from here; last: {last}"
+        )
+    elif runner.ended not in (None, INTERRUPTED, CLOSED):
         yield (
             f"the executor makes no more trials ({runner.ended}): this is the verdict so far; "
             "with a store the same call, with a new executor, goes on from here"
         )
-    broken = [name for name in verdict.unmeasured if name in runner.failures]
+    broken = [name for name in reasons if name in runner.failures]
     if broken:
-        some = "; ".join(f"{name} ({runner.failures[name]})" for name in broken[:3])
+        some = "; ".join(f"{name} ({reasons[name]})" for name in broken[:3])
         more = f" and {len(broken) - 3} more" if len(broken) > 3 else ""
-        yield f"suspended, as their pulls failed again and again: {some}{more}"
+        yield f"suspended: {some}{more}"

@@ -66,7 +66,8 @@ class Arm:
     ``places`` is how long its line of pulls is, of those asked for and those attached; ``flying``
     and the five after it count those asked for by state. ``streak`` counts failures in a
     row, and losses: those that were in flight together, up to the event ``tripped``, count once,
-    since it is workers that die. ``pulls``, ``total`` and ``squares`` are the tally of all rewards
+    since it is workers that die; ``failing_from`` is the first pull of that row, by its number.
+    ``pulls``, ``total`` and ``squares`` are the tally of all rewards
     that count, from the origin; ``kept`` is what the rule keeps beside it. ``fed`` is how many of
     the arm's pulls, in the order asked for, the evidence has passed, and ``proof`` its numbers
     (None: nothing weighed). ``closed``: proven on its side at the campaign's confidence.
@@ -92,6 +93,7 @@ class Arm:
     returned: int = 0
     streak: int = 0
     tripped: int = 0
+    failing_from: int = 0
     pulls: int = 0
     total: float = 0.0
     squares: float = 0.0
@@ -135,7 +137,7 @@ class PullRow:
     @property
     def id(self) -> str:
         """The handle: the pull's number and 64 random bits."""
-        return "%d-%016x" % (self.seq, self.token)  # noqa: UP031 (in half the time of f"")
+        return f"{self.seq}-{self.token:016x}"
 
 
 class Outcomes(NamedTuple):

@@ -2,7 +2,8 @@
 
 import heapq
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from cutline.campaign.records import (
     PullRow,
 )
 from cutline.campaign.stores import MemoryStore, Transaction
-from cutline.campaign.stores.base import Place
+from cutline.campaign.stores.base import RESTING, Place
 from cutline.campaign.terms import Terms, problem_of
 from cutline.rules.base import Rule
 
@@ -98,8 +99,15 @@ def happenings(t: Transaction, late: LateTells) -> Iterator[Happening]:
 class Replay:
     """The same campaign in memory, as it was before its first event."""
 
-    def __init__(self, rule: Rule, head: Head, arms: Sequence[Arm], late: LateTells) -> None:
-        self._stored, self._late = arms, late
+    def __init__(
+        self,
+        rule: Rule,
+        head: Head,
+        arms: Sequence[Arm],
+        late: LateTells,
+        since: Callable[[int], Iterable[PullRow]],
+    ) -> None:
+        self._stored, self._late, self._since = arms, late, since
         self._late_rows: dict[int, PullRow] = {}  # given up, and told late further on
         began = Head(0, head.name, head.created, dict(head.settings), head.settings["budget"])
         began.arms = began.unsettled = head.settings["first_arms"]
@@ -110,7 +118,7 @@ class Replay:
         began.settings["numbers"] = numbers_of(terms.rule, problem, began.budget)
         for arm in first:
             arm.priority = self._access.terms(began.settings).place(arm, 0)
-        self._game = _Game(began, first)
+        self._game = _Game(began, first, self._history)
         self._played = 0
 
     def play(self, kind: str, what: PullRow | Event) -> str | None:
@@ -127,6 +135,19 @@ class Replay:
             if not self._played % _SWEEP:
                 moves.weigh(self._game, self._terms())
                 self._game.forget(self._late_rows, self._terms())
+
+    def _history(self, seq: int) -> Iterator[PullRow]:
+        """The trials from a number on as they are now, out of the rows as they became."""
+        now = self._game.head
+        for row in self._since(seq):
+            if row.seq >= now.pulls:
+                return
+            if row.settled is None or row.settled > now.events:
+                yield replace(row, state=ASKED, settled=None)
+            elif row.seq in self._late_rows:
+                yield replace(row, state=self._late.state_before(row.seq) or LOST)
+            else:
+                yield row
 
     def end(self) -> tuple[Head, list[Arm]]:
         """The campaign after all that was played."""
@@ -165,7 +186,7 @@ class Replay:
         elif kind == "give back":
             moves.hand_back(t, terms, own, None)
         elif kind == "fail":
-            moves.report(t, terms, own.id, None, None, None)
+            moves.drop(t, terms, own, FAILED, excused=t.is_excused(own.seq))
         else:
             moves.report(t, terms, own.id, pull.reward, pull.cost, None)
         return None
@@ -181,6 +202,11 @@ class Replay:
         if kind == "add":
             moves.add(t, terms, *_blank([self._stored[data["arm"]]], terms))
             self._access.renumber(t)
+        elif kind == "excuse":
+            moves.excuse(t, t.pull(data["pull"]))
+        elif kind == "suspend":  # made by the failure just before
+            if t.suspended != event:
+                return f"arm {self._stored[data['arm']].name!r} is not suspended in the replay"
         elif kind == "retire":
             moves.retire(t, t.arm(data["arm"]))
         elif kind == "resume arm":
@@ -208,15 +234,20 @@ class _Game:
     """A transaction that never ends, on records of its own; it keeps only trials it still needs.
 
     One ask is for one trial, nothing ever expires (an event says when a trial was given up), and
-    events are not written down. The line is a heap: an entry counts as long as its arm's priority
-    is the one it says.
+    of events only excuses are kept. The line is a heap: an entry counts as long as its arm's
+    priority is the one it says. ``suspended`` is the last event of that kind.
     """
 
     now = 0.0
     place: Place
 
-    def __init__(self, head: Head, arms: list[Arm]) -> None:
-        self.head, self._arms = head, arms
+    def __init__(
+        self, head: Head, arms: list[Arm], history: Callable[[int], Iterable[PullRow]]
+    ) -> None:
+        self.head, self._arms, self.history = head, arms, history
+        self.suspended: Event | None = None
+        self._excuses: dict[int, Event] = {}
+        self._resting: set[int] = set()
         self._line = [(a.priority, a.tie, a.number) for a in arms if a.priority is not None]
         heapq.heapify(self._line)
         self._moved: set[int] = set()
@@ -254,13 +285,25 @@ class _Game:
             heapq.heappush(self._line, entry)
         return found
 
+    def resting(self, n: int, left: int | None) -> list[Arm]:
+        self._line_up()
+        arms = [self._arms[number] for number in self._resting]
+        able = [arm for arm in arms if left is None or arm.cost <= left]
+        return heapq.nsmallest(n, able, key=lambda arm: (arm.priority, arm.tie))
+
+    def is_excused(self, seq: int) -> bool:
+        return seq in self._excuses
+
     def _line_up(self) -> None:
         step = self.head.told + self.head.flying
         for number in self._moved:
             arm = self._arms[number]
             arm.priority = self.place(arm, step)
+            self._resting.discard(number)
             if arm.priority is not None:
                 heapq.heappush(self._line, (arm.priority, arm.tie, number))
+                if arm.priority >= RESTING:
+                    self._resting.add(number)
         self._moved.clear()
         if len(self._line) > 64 + 4 * len(self._arms):
             stand = {e for e in self._line if self._arms[e[2]].priority == e[0]}
@@ -316,10 +359,13 @@ class _Game:
         pass
 
     def record(self, event: Event) -> None:
-        pass
+        if event.kind == "excuse":
+            self._excuses[event.data["pull"]] = event
+        elif event.kind == "suspend":
+            self.suspended = event
 
     def events(self) -> Iterable[Event]:
-        return ()
+        return self._excuses.values()
 
     def misfits(self) -> tuple[list[str], int]:
         return [], 0

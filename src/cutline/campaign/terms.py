@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from cutline.campaign.records import OPEN, Arm
+from cutline.campaign.stores.base import RESTING
 from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
 from cutline.core.numbers import shown
 from cutline.core.problem import Problem
@@ -35,6 +36,8 @@ class Terms:
 
     ``measured`` is the kind of what is told, and ``rewards`` that of what counts: the same, or
     binary where there are levels. ``numbers`` are the rule's settings on the problem.
+    ``suspension`` is which rule suspends arms: 2, by the chance of a run of failures; 1, for
+    campaigns made before that, after ``patience`` in a row.
     """
 
     measured: Rewards
@@ -47,6 +50,7 @@ class Terms:
     patience: int
     declared: int
     seed: int
+    suspension: int = 1
     _columns: dict[tuple[float, float, float | None], dict[str, float]] = field(
         default_factory=dict, repr=False
     )
@@ -75,6 +79,7 @@ class Terms:
             settings["patience"],
             settings["declared"],
             settings["seed"],
+            settings.get("suspension", 1),
         )
 
     # What counts.
@@ -131,8 +136,29 @@ class Terms:
             "def part(arm, step):\n"
             "    if arm.closed or arm.status != open_:\n"
             "        return None\n"
-            f"{stands}",
+            f"{self._rest}{stands}",
             open_=OPEN,
+            resting=RESTING,
+            patience=self.patience,
+        )
+
+    @property
+    def rests(self) -> bool:
+        """Whether arms rest after failures; campaigns made before that do not know it."""
+        return self.suspension > 1 and self.lost is None
+
+    def is_resting(self, arm: Arm) -> bool:
+        """Whether an arm stands behind all others: it fails, and may be one that always does."""
+        return arm.streak >= self.patience or (arm.streak > 0 and arm.pulls < self.rule.first_pulls)
+
+    @property
+    def _rest(self) -> str:
+        if not self.rests or self.clocked:
+            return ""
+        return (
+            "    failing = arm.streak\n"
+            "    if failing and (failing >= patience or arm.pulls < first_pulls):\n"
+            "        return resting * (2.0 - 1.0 / (1.0 + failing + arm.flying))\n"
         )
 
     @cached_property
@@ -299,9 +325,8 @@ class Terms:
         columns = self._columns.get(key)
         if columns is None:
             alone = problem_of([arm], self.rewards)
-            columns = arm_columns(evidence, alone, 0)
+            columns = self._columns[key] = arm_columns(evidence, alone, 0)
             self._fresh[key] = Ledger(evidence, columns).numbers
-            self._columns[key] = columns  # last: an interrupt may come at any line
         return Ledger.restored(
             evidence, columns, self._fresh[key] if arm.proof is None else arm.proof
         )

@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cutline.campaign.records import Arm, Head
+from cutline.campaign.records import FAILED, LOST, SUSPENDED, Arm, Head
+from cutline.campaign.stores.base import Transaction
 from cutline.campaign.terms import Terms
 from cutline.core.tally import Floats, Tallies
 from cutline.core.verdict import Verdict, verdict_of
@@ -71,3 +72,27 @@ def _counts(arms: Sequence[Arm]) -> dict[str, list[int]]:
         "returned": returned,
         "attached": attached.tolist(),
     }
+
+
+def reasons_of(t: Transaction) -> dict[str, str]:
+    """The arms that are suspended, by name, and why."""
+    runs = {event.data["arm"]: event.data for event in t.events() if event.kind == "suspend"}
+    found = {}
+    for arm in t.all_arms():
+        if arm.status != SUSPENDED:
+            continue
+        run, words = runs.get(arm.number), f"{arm.streak} pulls in a row failed or were lost"
+        if run is not None:
+            others = run["told"] + run["failed"]
+            share = 100.0 * run["failed"] / others if others else 0.0
+            words = (
+                f"{run['length']} failures in a row, where {share:.2g} % of the others' trials fail"
+            )
+        last = None
+        for pull in t.since(arm.failing_from, arm.number):
+            if pull.state in (FAILED, LOST):
+                last = pull
+        if last is not None and (last.note or last.state == LOST):
+            words += f"; last: {last.note or 'lost'}"
+        found[arm.name] = words
+    return found

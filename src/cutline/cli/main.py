@@ -13,7 +13,7 @@ from cutline.cli.printing import cut, say
 from cutline.cli.run import run
 from cutline.cli.shared import note
 from cutline.cli.simulate import simulate
-from cutline.cli.stores.commands import audit, delete, list_, upgrade
+from cutline.cli.stores.commands import audit, delete, list_, resume, upgrade
 from cutline.cli.stores.export import export
 from cutline.cli.stores.show import show
 from cutline.cli.theory import theory
@@ -35,7 +35,7 @@ def cli() -> None:
 
 for command in (
     run, demo, simulate, plan, theory, paper, examples, tournament,
-    list_, show, export, audit, upgrade, delete,
+    list_, show, export, audit, resume, upgrade, delete,
 ):  # fmt: skip
     cli.add_command(command)
 

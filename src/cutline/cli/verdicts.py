@@ -14,6 +14,7 @@ CLEAR, FAILING, ERROR, UNDECIDED, SUSPENDED, STOPPED = 0, 1, 2, 3, 4, 130
 ENDS = {
     CLEAR: "every arm is proven to be where it should be",
     FAILING: "some arm is proven to fail the bar",
+    ERROR: "trials failed for too long, so this is the verdict so far",
     UNDECIDED: "some arm is undecided",
     SUSPENDED: "some arm was suspended, its trials giving no reward",
     STOPPED: "stopped on the way",
@@ -127,6 +128,7 @@ def report_of(
         "rate": rate,
         "exit_code": code,
         "exit": ending(code, bar),
+        "suspended": campaign.suspended(),
         "arms": rows,
     }
 

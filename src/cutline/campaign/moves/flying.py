@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 
 from cutline.campaign.errors import CampaignClosed, UnknownPull
+from cutline.campaign.moves.suspending import note_failure, see_if_broken
 from cutline.campaign.moves.weighing import in_turn
 from cutline.campaign.records import (
     ASKED,
     ATTACHED,
     CLOSED,
     FAILED,
-    OPEN,
     RETURNED,
-    SUSPENDED,
     Arm,
     Head,
     PullRow,
@@ -97,8 +96,18 @@ def hand_back(t: Transaction, terms: Terms, pull: PullRow, note: str | None) -> 
     t.touch(arm)
 
 
-def drop(t: Transaction, terms: Terms, pull: PullRow, state: int, note: str | None = None) -> None:
-    """A pull in flight that failed or was lost: nothing is learned, or what the user said."""
+def drop(
+    t: Transaction,
+    terms: Terms,
+    pull: PullRow,
+    state: int,
+    note: str | None = None,
+    excused: bool = False,
+) -> None:
+    """A pull in flight that failed or was lost: nothing is learned, or what the user said.
+
+    ``excused``: it says nothing of its arm.
+    """
     head, arm = t.head, t.arm(pull.arm)
     if terms.lost is not None:
         count(head, terms, arm, terms.lost)
@@ -111,18 +120,18 @@ def drop(t: Transaction, terms: Terms, pull: PullRow, state: int, note: str | No
         arm.lost += 1
     if terms.lost is None:
         if state == FAILED:
-            arm.streak += 1
+            note_failure(arm, pull, terms)
         elif pull.asked > arm.tripped:  # those in flight together count once: a worker died
-            arm.streak += 1
+            note_failure(arm, pull, terms)
             arm.tripped = head.events
-        if arm.streak >= terms.patience and arm.status == OPEN:
-            arm.status = SUSPENDED
     else:
         pull.reward = terms.lost
         head.spent += pull.cost
     t.update(pull)
     in_turn(t, terms, arm, pull)
     t.touch(arm)
+    if terms.lost is None and not excused:
+        see_if_broken(t, terms, arm)
 
 
 def land(head: Head, arm: Arm, pull: PullRow, state: int) -> None:

@@ -1,9 +1,10 @@
 """Tells: what came of pulls, each of which counts once."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from cutline.campaign.errors import ConflictingTell
 from cutline.campaign.moves.flying import count, drop, find, find_all, land, refuse_closed
+from cutline.campaign.moves.suspending import excuse
 from cutline.campaign.moves.weighing import feed, in_turn, see_if_closed, weigh
 from cutline.campaign.records import ASKED, FAILED, LATE, LOST, RETURNED, TOLD, Arm, Event, PullRow
 from cutline.campaign.stores.base import Transaction
@@ -30,8 +31,13 @@ def report(
     return _take(t, terms, pull, number, cost, note)
 
 
-def report_all(t: Transaction, terms: Terms, told: Sequence[Report]) -> list[str]:
-    """Take what came of some pulls; all of it is checked before anything is changed."""
+def report_all(
+    t: Transaction, terms: Terms, told: Sequence[Report], excused: Set[str] = frozenset()
+) -> list[str]:
+    """Take what came of some pulls; all of it is checked before anything is changed.
+
+    ``excused`` are the handles of those whose failure says nothing of their arm.
+    """
     refuse_closed(t.head)
     pulls = find_all(t, [handle for handle, *_ in told])
     numbers: dict[int, float | None] = {}
@@ -43,8 +49,8 @@ def report_all(t: Transaction, terms: Terms, told: Sequence[Report]) -> list[str
             _refuse_another(t, pull, number, numbers[pull.seq])
         numbers[pull.seq] = number
     return [
-        _take(t, terms, pull, numbers[pull.seq], cost, note)
-        for pull, (_, _, cost, note) in zip(pulls, told, strict=True)
+        _take(t, terms, pull, numbers[pull.seq], cost, note, handle in excused)
+        for pull, (handle, _, cost, note) in zip(pulls, told, strict=True)
     ]
 
 
@@ -99,10 +105,13 @@ def _take(
     value: float | None,
     cost: int | None,
     note: str | None,
+    excused: bool = False,
 ) -> str:
     if pull.state == ASKED:
         if value is None:
-            drop(t, terms, pull, FAILED, note)
+            if excused:
+                excuse(t, pull)
+            drop(t, terms, pull, FAILED, note, excused)
             return COUNTED
         arm = t.arm(pull.arm)
         count(t.head, terms, arm, value)

@@ -5,10 +5,11 @@ driver's business: a small class that is told "start this" and says when it is d
 """
 
 from cutline.campaign.runner.lookout import Glance, Lookout
-from cutline.campaign.runner.runner import Flight, Observer, Runner
+from cutline.campaign.runner.runner import GIVE_UP_AFTER, Flight, Observer, Runner
 from cutline.campaign.runner.trials import INTERRUPTED, TIMED_OUT, Done, Driver, Outcome
 
 __all__ = [
+    "GIVE_UP_AFTER",
     "INTERRUPTED",
     "TIMED_OUT",
     "Done",

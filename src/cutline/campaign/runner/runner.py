@@ -13,9 +13,12 @@ from typing import Protocol
 
 from cutline.campaign import moves
 from cutline.campaign.campaign import Campaign
-from cutline.campaign.errors import CampaignClosed, CampaignError
+from cutline.campaign.errors import CampaignClosed, CampaignError, NothingWorks
 from cutline.campaign.pulls import Pull
 from cutline.campaign.records import CLOSED
+from cutline.campaign.runner.drivers.calls import this_process
+from cutline.campaign.runner.health import MANY, Recent, Workers, is_outage
+from cutline.campaign.runner.outage import Outage, in_words
 from cutline.campaign.runner.signals import stopped_by
 from cutline.campaign.runner.trials import (
     INTERRUPTED,
@@ -26,7 +29,10 @@ from cutline.campaign.runner.trials import (
     Outcome,
     describe_error,
 )
+from cutline.campaign.stores import Transaction
+from cutline.campaign.terms import Terms
 
+GIVE_UP_AFTER = 1_800.0  # seconds that an outage may last
 POLL = (0.02, 1.0)  # seconds until the next ask where others hold all that is left: first, longest
 TICK = 0.2  # seconds that a wait for results takes at most
 
@@ -56,6 +62,9 @@ class Observer(Protocol):
     def no_reward(self, pull: Pull, note: str) -> None:
         """A trial gave a value that is no reward."""
 
+    def notice(self, text: str) -> None:
+        """Something that whoever runs this should know now."""
+
 
 class Runner:
     """Plays a campaign with a driver: as many trials under way as there are places.
@@ -63,6 +72,9 @@ class Runner:
     ``prepare`` makes a driver's job of a pull. A trial that takes longer than ``timeout`` seconds
     is stopped and has failed. Outcomes are settled in the order in which they arrived, all that
     have arrived in one transaction. ``stops`` are the signals that end the run.
+
+    Where trials worked and now all fail, it waits and tries with one at a time, for
+    ``give_up_after`` seconds at most. Where none has ever worked it raises :class:`NothingWorks`.
     """
 
     def __init__(
@@ -76,18 +88,25 @@ class Runner:
         places: int,
         lease: float,
         timeout: float | None = None,
+        give_up_after: float = GIVE_UP_AFTER,
         stops: Sequence[signal.Signals] = (),
     ) -> None:
         self.campaign, self.driver, self.done, self.prepare = campaign, driver, done, prepare
         self.observer, self.places, self.lease = observer, places, lease
-        self.timeout, self.stops = timeout, stops
+        self.timeout, self.give_up_after, self.stops = timeout, give_up_after, stops
         self.flights: dict[str, Flight] = {}  # by the pull's id, in the order of their beginning
         self.state = ""  # why the last ask came back empty, if it did
         self.ended: str | None = None  # what ended the loop before the campaign was done
         self.failed = 0  # trials that this run saw fail
         self.failures: dict[str, str] = {}  # the last one of each arm
+        self.outage: Outage | None = None
+        self.gave_up = False  # an outage lasted too long
         self._given_up = 0.0  # when a trial's time was last up
-        self._terms = campaign.access.terms(campaign.access.head().settings)
+        self._workers, self._recent = Workers(), Recent()
+        head = campaign.access.head()
+        self._terms = campaign.access.terms(head.settings)
+        self._arms, self._told, self._failed = head.arms, head.told, head.failed
+        self._worked = campaign.access.do("look", _ever_told)
 
     @property
     def interrupted(self) -> bool:
@@ -130,10 +149,16 @@ class Runner:
             if self._take(self._wait_seconds(ask_at if self._free > 0 else math.inf)):
                 ask_at, pause = 0.0, first
             self._time_out()
+            if self.outage is not None and self.outage.is_given_up:
+                self.gave_up = True
+                self.ended = f"all trials failed for {in_words(self.outage.seconds)}"
 
     @property
     def _free(self) -> int:
-        return self.places - len(self.flights) - self.driver.stuck
+        free = self.places - len(self.flights) - self.driver.stuck
+        if self.outage is not None:
+            return min(free, int(self.outage.may_try()))
+        return free
 
     def _ask(self, free: int) -> tuple[int, str]:
         """Start so many trials, or as many as there are; how many, and why no more."""
@@ -148,12 +173,15 @@ class Runner:
             for pull in pulls:
                 self._start(pull)
             asked += len(pulls)
+            if self.outage is not None:
+                self.outage.probe = pulls[0].id
         return asked, ""
 
     def _start(self, pull: Pull) -> None:
         if self.ended is not None:
             return
         flight = self.flights[pull.id]
+        self._recent.begin(pull.id, pull.key[2])
         flight.since = time.monotonic()
         if self.timeout is not None:
             flight.until = flight.since + self.timeout
@@ -168,6 +196,8 @@ class Runner:
         """How long to wait for a result before something else is to be done."""
         # Never for long: a signal that comes just before a wait begins does not end it.
         times = [time.monotonic() + TICK, ask_at, self.observer.due]
+        if self.outage is not None and self.outage.probe is None:
+            times.append(self.outage.next_try)
         if self.timeout is not None:
             running = (flight.until for flight in self.flights.values() if flight.until < math.inf)
             times += islice(running, 1)  # the first to begin
@@ -185,27 +215,81 @@ class Runner:
 
     def _settle(self, arrived: Sequence[tuple[str, Outcome]]) -> None:
         """Tell the campaign what came of trials, in their order and in one transaction."""
-        settled: list[tuple[Pull, float | None, str | None]] = []
+        reports: list[moves.Report] = []
+        settled: list[tuple[Pull, str, bool]] = []
+        excused = set()
         for key, outcome in arrived:
             if self.ended != INTERRUPTED:  # which may break an executor, too
                 self.ended = outcome.ended or self.ended
             flight = self.flights.get(key)
             # None: was given up; or no trial, but a signal. What ended with all others at once
             # stays in flight and is given back.
-            if flight is not None and outcome.ended is None:
-                settled.append((flight.pull, *self._read(flight.pull, outcome)))
-        if not settled:
+            if flight is None or outcome.ended is not None:
+                continue
+            value, note = self._read(flight.pull, outcome)
+            reports.append((key, value, None, note))
+            worker = outcome.worker or this_process()
+            settled.append((flight.pull, worker, value is None))
+            if value is not None:
+                self._workers.succeeded(worker)
+            elif self._workers.failed(worker) or self.outage is not None:
+                excused.add(key)
+        if not reports:
             return
-        reports: list[moves.Report] = [
-            (pull.id, value, None, note) for pull, value, note in settled
-        ]
-        self.campaign.access.do("tell", moves.report_all, reports)
-        for pull, value, note in settled:
+        told, failed = self.campaign.access.do("tell", _report_all, reports, frozenset(excused))
+        for (pull, worker, is_failed), (_, _, _, note) in zip(settled, reports, strict=True):
             del self.flights[pull.id]
-            if value is None:
+            if is_failed:
                 self.failed += 1
-                self.failures[pull.arm] = note or ""
-            self.observer.hear(pull, None if value is not None else note or "")
+                self.failures.pop(pull.arm, None)
+                self.failures[pull.arm] = note or ""  # the last one comes last
+                self._fail(pull.id, worker, note or "")
+            else:
+                self._worked = True
+                self._recent.reward(pull.id)
+            self.observer.hear(pull, (note or "") if is_failed else None)
+        failures = sum(is_failed for _, _, is_failed in settled)
+        rewards = len(settled) - failures
+        self._workers.elsewhere(told - self._told - rewards, failed - self._failed - failures)
+        self._worked = self._worked or told > self._told
+        self._told, self._failed = told, failed
+        if self._terms.lost is None:
+            self._look_at_the_world()
+
+    def _fail(self, key: str, worker: str, note: str) -> None:
+        self._recent.fail(key)
+        if self.outage is not None:
+            self.outage.tried(key)
+        run = self._workers.broken(worker)
+        if run is not None and self._terms.lost is None:
+            share = run.failed / max(1, run.told + run.failed)
+            self.observer.notice(
+                f"worker {worker} fails all its trials: {run.length} in a row, where {share:.0%} "
+                f"of the others' fail meanwhile; its failures suspend no arm; last: {note}"
+            )
+
+    def _look_at_the_world(self) -> None:
+        """See whether it is no arm's fault that trials fail, and whether that is over."""
+        last = next(reversed(self.failures.items()), ("", ""))
+        if self.outage is not None:
+            if not self._recent.failing:
+                self.observer.notice(f"trials work again after {in_words(self.outage.seconds)}")
+                self.outage = None
+        elif not self._worked:
+            if self._recent.nothing_works(self._arms):
+                raise NothingWorks(
+                    f"no trial has succeeded: all {self.failed} so far failed, the last one of arm "
+                    f"{last[0]!r} with: {last[1]}. No arm was suspended; mend it and start again"
+                )
+        elif run := self._recent.run():
+            if len(run) < MANY or not self.campaign.access.do("look", is_outage, run):
+                return
+            self.outage = Outage(self.give_up_after)
+            self.observer.notice(
+                f"{len(run)} trials of {len(set(run))} arms failed one after another, where trials "
+                "worked before: waiting, with one trial at a time, for up to "
+                f"{in_words(self.give_up_after)}; last: {last[1]}"
+            )
 
     def _read(self, pull: Pull, outcome: Outcome) -> tuple[float | None, str | None]:
         """The value as a reward, None where the trial has failed; and the note to keep."""
@@ -251,6 +335,19 @@ class Runner:
         note = f"given back: {self.ended or 'the call ended'}"
         with contextlib.suppress(CampaignError):  # then they come back when their lease runs out
             self.campaign.give_back(*pulls, note=note)
+
+
+def _report_all(
+    t: Transaction, terms: Terms, reports: Sequence[moves.Report], excused: frozenset[str]
+) -> tuple[int, int]:
+    """Report, and count what came of all trials of the campaign."""
+    moves.report_all(t, terms, reports, excused)
+    return t.head.told, t.head.failed
+
+
+def _ever_told(t: Transaction, terms: Terms) -> bool:
+    """Whether a trial has ever given a reward."""
+    return t.head.told > 0 and any(arm.told for arm in t.all_arms())
 
 
 @contextlib.contextmanager

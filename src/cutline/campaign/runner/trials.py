@@ -12,13 +12,14 @@ class Outcome(NamedTuple):
     """What came of a trial: a value, or why there is none.
 
     ``note`` is kept beside a value. ``ended`` says what ended all trials at once, where this one
-    came to nothing because of that.
+    came to nothing because of that. ``worker`` is who made it, where that is another process.
     """
 
     value: object = None
     failed: str | None = None
     ended: str | None = None
     note: str | None = None
+    worker: str | None = None
 
 
 Done = SimpleQueue[tuple[str, Outcome]]

@@ -18,6 +18,8 @@ WAIT_VARIABLE = "CUTLINE_WAIT"
 
 Answer = TypeVar("Answer")
 Place = Callable[[Arm, int], float | None]
+RESTING = 1e306
+"""Arms with this priority or more rest after failures: they stand behind all others."""
 
 
 class Transaction(Protocol):
@@ -46,6 +48,9 @@ class Transaction(Protocol):
         Given the priority and tie of the last one of these, the next ``after`` it, as the line was
         then; the arms before it were placed anew or cost too much by now.
         """
+
+    def resting(self, n: int, left: int | None) -> list[Arm]:
+        """The first n of the arms that rest after failures (see :data:`RESTING`), as in line."""
 
     def arm(self, number: int) -> Arm:
         """An arm by its number."""
@@ -79,6 +84,9 @@ class Transaction(Protocol):
 
     def outcomes(self, seq: int) -> Iterable[Outcomes]:
         """The pulls from a number on, in order, some at a time: what evidence needs of them."""
+
+    def history(self, seq: int) -> Iterable[PullRow]:
+        """The pulls from a number on, in order, to be read alone."""
 
     def expired(self) -> list[PullRow]:
         """The pulls in flight whose lease has run out, the oldest lease first."""

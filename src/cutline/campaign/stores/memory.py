@@ -15,7 +15,7 @@ import numpy as np
 
 from cutline.campaign.errors import UnknownCampaign
 from cutline.campaign.records import TOLD, Arm, Event, Head, Outcomes, PullRow
-from cutline.campaign.stores.base import CLOCK_SECONDS, Answer, Place
+from cutline.campaign.stores.base import CLOCK_SECONDS, RESTING, Answer, Place
 from cutline.campaign.stores.guard import Guard, know
 from cutline.campaign.stores.rows import FIXED_ARM, MOVING_PULL
 
@@ -126,10 +126,7 @@ def _unknown(name: str) -> UnknownCampaign:
 _HEAD = tuple(f.name for f in fields(Head) if f.name not in ("id", "name", "created"))
 _ARM = tuple(f.name for f in fields(Arm) if f.name not in FIXED_ARM)
 _PULL = tuple(f.name for f in fields(PullRow) if f.name in MOVING_PULL)
-_LINED = ("places", "flying", "priority")  # of an arm that is asked for: the first in line
 _head_now, _arm_now, _pull_now = attrgetter(*_HEAD), attrgetter(*_ARM), attrgetter(*_PULL)
-_lined_now = attrgetter(*_LINED)
-_NAMES = {len(names): names for names in (_ARM, _PULL, _LINED)}
 
 
 class _Game:
@@ -139,8 +136,8 @@ class _Game:
     others are in a heap. An entry of the heap counts as long as the arm's priority is the one it
     says; arms that moved are placed when the line is next looked at from its beginning.
 
-    ``_was`` is the head as it was before the move that is under way; ``_were`` holds the arms and
-    pulls that were handed out in it, as they were.
+    ``_was`` is the head as it was before the move that is under way; ``_arms_were`` and
+    ``_pulls_were`` are the records that were handed out in it, as they were.
     """
 
     def __init__(self, head: Head, arms: Sequence[Arm], clock: Callable[[], float]) -> None:
@@ -155,6 +152,7 @@ class _Game:
         self._line: list[tuple[float, float, int]] = []
         self._lined = bytearray(len(arms))  # 1 for arms that have left ``fresh``
         self._moved: set[int] = set()
+        self._resting: set[int] = set()
         self._pulls: list[PullRow | bytes] = []
         self._leases: list[tuple[float, int]] = []
         self._events: list[Event] = []
@@ -162,7 +160,8 @@ class _Game:
         self._tokens: Iterator[int] = iter(())
         self._look = False
         self._was: tuple[Any, ...] | None = None
-        self._were: list[tuple[Arm | PullRow, tuple[Any, ...]]] = []
+        self._arms_were: list[tuple[Arm, tuple[Any, ...]]] = []
+        self._pulls_were: list[tuple[PullRow, tuple[Any, ...]]] = []
         self._line_is_whole = True
 
     def run(self, move: str, work: "Callable[[_Game], Answer]") -> Answer:
@@ -171,7 +170,7 @@ class _Game:
             try:
                 if self._was is not None:
                     self.undo()  # one was broken off before it could be undone
-                self._were = []
+                self._arms_were, self._pulls_were = [], []
                 self._was = _head_now(self.head)
                 self._look = move == "look"
                 self.now = now = self._clock()
@@ -190,7 +189,7 @@ class _Game:
     def enter(self, move: str) -> None:
         """Begin a move, as above."""
         self.undo()
-        self._were = []
+        self._arms_were, self._pulls_were = [], []
         self._was = _head_now(self.head)
         self._look = move == "look"
         self.now = self._clock()
@@ -204,14 +203,15 @@ class _Game:
         """Put everything back as it was before the move that is under way, if one is."""
         if self._was is None:
             return
-        for record, values in reversed(self._were):
-            for name, value in zip(_NAMES[len(values)], values, strict=True):
-                setattr(record, name, value)
-            if isinstance(record, Arm):
-                self._moved.add(record.number)  # it may have been placed meanwhile
-            else:
-                self._pulls[record.seq] = record
-                self.update(record)
+        for arm, values in reversed(self._arms_were):
+            for name, value in zip(_ARM, values, strict=True):
+                setattr(arm, name, value)
+            self._moved.add(arm.number)  # it may have been placed meanwhile
+        for pull, values in reversed(self._pulls_were):
+            for name, value in zip(_PULL, values, strict=True):
+                setattr(pull, name, value)
+            self._pulls[pull.seq] = pull
+            self.update(pull)
         for name, value in zip(_HEAD, self._was, strict=True):
             setattr(self.head, name, value)
         del self._pulls[self.head.pulls :]
@@ -236,6 +236,7 @@ class _Game:
         ]
         heapq.heapify(line)
         self._line = line
+        self._resting = {number for priority, _, number in line if priority >= RESTING}
         self._line_is_whole = True
 
     def _tidy_leases(self) -> None:
@@ -273,19 +274,21 @@ class _Game:
             self._line_up()
         if left is not None and left < self._dear:
             return self._payable(n, left)
-        if n == 1 and not self._fresh and not self._moved:
-            line, arms = self._line, self._arms
-            while line:
-                priority, _, number = line[0]
-                arm = arms[number]
-                if arm.priority == priority:
-                    self._were.append((arm, _lined_now(arm)))
-                    return [arm]
-                heapq.heappop(line)
-            return []
         found = self._from_line(n)
         if self._fresh:
             found = sorted([*found, *self._from_fresh(n)], key=_standing)[:n]
+        if n == 1 and found:
+            self._arms_were.append((found[0], _arm_now(found[0])))
+        else:
+            self._write_down(found)
+        return found
+
+    def resting(self, n: int, left: int | None) -> list[Arm]:
+        if self._moved:
+            self._line_up()
+        arms = [self._arms[number] for number in self._resting]
+        able = [arm for arm in arms if left is None or arm.cost <= left]
+        found = heapq.nsmallest(n, able, key=_standing)
         self._write_down(found)
         return found
 
@@ -304,6 +307,13 @@ class _Game:
 
     def _from_line(self, n: int) -> list[Arm]:
         line, arms = self._line, self._arms
+        if n == 1 and not self._moved:
+            while line:
+                priority, _, number = line[0]
+                if arms[number].priority == priority:
+                    return [arms[number]]
+                heapq.heappop(line)
+            return []
         taken: dict[int, tuple[float, float, int]] = {}
         self._line_is_whole = False
         while line and len(taken) < n:
@@ -323,6 +333,10 @@ class _Game:
             place = self.place(arm, step)
             arm.priority = place
             self._lined[number] = 1
+            if place is not None and place >= RESTING:
+                self._resting.add(number)
+            elif self._resting:
+                self._resting.discard(number)
             if place is None:
                 continue
             if line and line[0][2] == number:  # its old entry is on top: one step, not two
@@ -350,11 +364,11 @@ class _Game:
 
     def _write_down(self, arms: Iterable[Arm]) -> None:
         """Arms as they are before a move gets hold of them."""
-        self._were.extend((arm, _arm_now(arm)) for arm in arms)
+        self._arms_were.extend((arm, _arm_now(arm)) for arm in arms)
 
     def arm(self, number: int) -> Arm:
         arm = self._arms[number]
-        self._were.append((arm, _arm_now(arm)))
+        self._arms_were.append((arm, _arm_now(arm)))
         return arm
 
     def named(self, name: str) -> Arm | None:
@@ -387,7 +401,7 @@ class _Game:
         pull = self._pulls[number]
         if isinstance(pull, bytes):
             pull = _unpacked(number, pull)
-        self._were.append((pull, _pull_now(pull)))
+        self._pulls_were.append((pull, _pull_now(pull)))
         return pull
 
     def fetch(self, numbers: Sequence[int]) -> None:
@@ -414,6 +428,9 @@ class _Game:
                 column[~packed] = getattr(rest, name)
             state[~packed] = rest.state
             yield Outcomes(np.arange(start, start + len(some)), arm, nth, state, reward)
+
+    def history(self, seq: int) -> Iterator[PullRow]:
+        return self.since(seq)
 
     def expired(self) -> list[PullRow]:
         leases = self._leases

@@ -103,7 +103,7 @@ def moving(arm: Arm) -> tuple[Any, ...]:
     """What changes of an arm, as it is written."""
     return (
         arm.status, int(arm.closed), arm.places, arm.flying, arm.told, arm.failed, arm.lost,
-        arm.late, arm.returned, arm.streak, arm.tripped, arm.pulls, arm.total,
+        arm.late, arm.returned, arm.streak, arm.tripped, arm.failing_from, arm.pulls, arm.total,
         arm.squares, pack(arm.kept), arm.fed, pack(arm.proof), arm.priority,
     )  # fmt: skip
 

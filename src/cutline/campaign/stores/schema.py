@@ -23,7 +23,8 @@ CREATE TABLE arm (
     cost BIGINT NOT NULL, tie {real} NOT NULL, status TEXT NOT NULL, closed BIGINT NOT NULL,
     places BIGINT NOT NULL, flying BIGINT NOT NULL, told BIGINT NOT NULL, failed BIGINT NOT NULL,
     lost BIGINT NOT NULL, late BIGINT NOT NULL, returned BIGINT NOT NULL, streak BIGINT NOT NULL,
-    tripped BIGINT NOT NULL, pulls BIGINT NOT NULL, total {real} NOT NULL, squares {real} NOT NULL,
+    tripped BIGINT NOT NULL, failing_from BIGINT NOT NULL, pulls BIGINT NOT NULL,
+    total {real} NOT NULL, squares {real} NOT NULL,
     kept {blob}, fed BIGINT NOT NULL, proof {blob}, priority {real},
     name_digest {blob}, checksum BIGINT,
     PRIMARY KEY (campaign, number)
@@ -51,6 +52,7 @@ ALTER TABLE campaign ADD COLUMN clock {real} NOT NULL DEFAULT 0;
 UPDATE campaign SET
     failed = (SELECT COALESCE(SUM(failed + lost), 0) FROM arm WHERE arm.campaign = campaign.id);
 ALTER TABLE campaign ADD COLUMN checksum BIGINT;
+ALTER TABLE arm ADD COLUMN failing_from BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE arm ADD COLUMN name_digest {blob};
 ALTER TABLE arm ADD COLUMN checksum BIGINT;
 ALTER TABLE pull ADD COLUMN checksum BIGINT;

@@ -12,7 +12,7 @@ import numpy as np
 from cutline.campaign.errors import StoreBusy, UnknownCampaign
 from cutline.campaign.records import ASKED, Arm, Event, Head, Outcomes, PullRow
 from cutline.campaign.stores import base
-from cutline.campaign.stores.base import CLOCK_SECONDS, Answer, Patience, Place, chunks
+from cutline.campaign.stores.base import CLOCK_SECONDS, RESTING, Answer, Patience, Place, chunks
 from cutline.campaign.stores.checking import misfits
 from cutline.campaign.stores.connection import Busy, Connection, all_or_nothing
 from cutline.campaign.stores.guard import Guard, know
@@ -187,6 +187,11 @@ class SQLTransaction:
             values += after
         return [self._one(row) for row in self._db.rows(LINE.format(conditions), [*values, n])]
 
+    def resting(self, n: int, left: int | None) -> list[Arm]:
+        if self._moved or self._saved:
+            self._settle_line()
+        return self.first(n, left, (RESTING, -1.0))
+
     def _settle_line(self) -> None:
         """Write what has moved so far, so that the line can be read."""
         self._flush()
@@ -288,6 +293,9 @@ class SQLTransaction:
             if len(rows) < size:
                 return
             seq = rows[-1][0] + 1
+
+    def history(self, seq: int) -> Iterator[PullRow]:
+        return self.since(seq)
 
     def expired(self) -> list[PullRow]:
         sql = f"{SELECT_PULL} AND expires <= ? AND expires IS NOT NULL ORDER BY expires, seq"

@@ -121,6 +121,14 @@ LEASE = 60.0  # seconds after which the trials of a run that was killed are give
     help="Seconds after which the trials of a run that was killed are made again.",
 )
 @click.option(
+    "--give-up-after",
+    type=click.FloatRange(0),
+    default=1800.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds to wait for the end of an outage: trials worked, and now all fail.",
+)
+@click.option(
     "--keep-children",
     is_flag=True,
     help="Leave running what a trial started and left behind, such as a build daemon.",
@@ -199,7 +207,7 @@ def _run(command: tuple[str, ...], flags: dict[str, Any]) -> int:
     with campaign:
         crew = Crew(
             campaign, arms, trial, workers=flags["workers"], lease=flags["lease"],
-            keep_children=flags["keep_children"],
+            keep_children=flags["keep_children"], give_up_after=flags["give_up_after"],
         )  # fmt: skip
         place = campaign.store.shown
         crew.play(Watch(campaign, bar), f"{bar.words} · {campaign.name} in {place}")

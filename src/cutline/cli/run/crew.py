@@ -27,11 +27,12 @@ class Crew:
         workers: int,
         lease: float,
         keep_children: bool = False,
+        give_up_after: float,
     ) -> None:
         self.campaign, self.trial, self.workers, self.lease = campaign, trial, workers, lease
-        self.keep_children = keep_children
+        self.keep_children, self.give_up_after = keep_children, give_up_after
         self.notes: dict[str, str] = {}  # how the last failed trial of an arm failed
-        self.stopped = False
+        self.stopped = self.gave_up = False
         self._arms = {arm.name: arm for arm in arms}
 
     def play(self, watch: Watch, title: str) -> None:
@@ -45,13 +46,14 @@ class Crew:
         with view_for(title, watch.bar) as view:
             runner = Runner(
                 self.campaign, driver, done, self._prepare, _Follower(self, watch, view),
-                places=self.workers, lease=self.lease, timeout=self.trial.timeout, stops=STOPS,
+                places=self.workers, lease=self.lease, timeout=self.trial.timeout,
+                give_up_after=self.give_up_after, stops=STOPS,
             )  # fmt: skip
             try:
                 runner.run()
             finally:
                 leave_lost_terminal()
-        self.stopped = runner.interrupted
+        self.stopped, self.gave_up = runner.interrupted, runner.gave_up
 
     def _prepare(self, pull: "Pull") -> "Command":
         arm = self._arms.get(pull.arm) or NamedArm(pull.arm)  # one may have been added elsewhere
@@ -92,6 +94,10 @@ class _Follower:
     def no_reward(self, pull: "Pull", note: str) -> None:
         """See :class:`Observer`."""
 
+    def notice(self, text: str) -> None:
+        """See :class:`Observer`."""
+        self._view.tell(text, False)
+
     def look(self, runner: "Runner", last: bool = False) -> None:
         """See :class:`Observer`."""
         news = self._watch.look()
@@ -102,8 +108,10 @@ class _Follower:
 
     def _show(self, runner: "Runner", news: "list[ArmVerdict]", last: bool) -> None:
         watch, view = self._watch, self._view
+        watch.state = str(runner.outage or "")
+        reasons = runner.campaign.suspended() if any(arm.proven is None for arm in news) else {}
         for arm in news:
-            line = watch.news(arm, self._crew.notes.get(arm.arm), view.room)
+            line = watch.news(arm, reasons.get(arm.arm), view.room)
             if line:
                 view.tell(line, arm.proven is not None and not watch.bar.fails(arm))
         if not last:

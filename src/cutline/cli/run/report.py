@@ -8,7 +8,16 @@ from cutline.cli.printing import printable, say, shorten
 from cutline.cli.run.crew import Crew
 from cutline.cli.shared import note
 from cutline.cli.stores.opening import MEMORY
-from cutline.cli.verdicts import FAILING, STOPPED, UNDECIDED, ending, exit_code, headline, report_of
+from cutline.cli.verdicts import (
+    ERROR,
+    FAILING,
+    STOPPED,
+    UNDECIDED,
+    ending,
+    exit_code,
+    headline,
+    report_of,
+)
 from cutline.core.bar import Bar
 from cutline.figures.text import as_json
 
@@ -22,21 +31,27 @@ def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
     """Print what was found; the exit code."""
     verdict = crew.campaign.verdict()
     head = crew.campaign.access.head()
-    code = STOPPED if crew.stopped else exit_code(verdict, bar)
+    code = STOPPED if crew.stopped else ERROR if crew.gave_up else exit_code(verdict, bar)
     if flags["form"] == "json":
         said = report_of(crew.campaign, verdict, bar, code=code)
         say(as_json(said, indent=None), nl=False)
     else:
-        lines = [headline(verdict, bar), "", *_table(verdict, bar, crew.notes), ""]
+        lines = [
+            headline(verdict, bar),
+            "",
+            *_table(verdict, bar, crew.notes | crew.campaign.suspended()),
+            "",
+        ]
         lines += _footnotes(verdict, head.spent, head.budget)
         say("\n".join([*lines, f"exit code {code}: {ending(code, bar)}"]))
     out = code in (UNDECIDED, FAILING) and verdict.undecided and head.spent == head.budget
     if flags["store"] == MEMORY:
         if crew.stopped:
             note("stopped; nothing was kept, since --store is memory")
-    elif crew.stopped:
+    elif crew.stopped or crew.gave_up:
+        how = "stopped" if crew.stopped else "given up"
         note(
-            f"stopped; the same command goes on from here (campaign {crew.campaign.name!r} in "
+            f"{how}; the same command goes on from here (campaign {crew.campaign.name!r} in "
             f"{crew.campaign.store.shown})"
         )
     elif out:
@@ -80,6 +95,8 @@ def _row(arm: "ArmVerdict", kind: str, bar: Bar, notes: dict[str, str]) -> tuple
     if failed and kind in ("suspended", "undecided"):
         last = f", last {printable(notes[arm.arm], 200)}" if arm.arm in notes else ""
         why = f"{failed:,} failed{last}"
+        if kind == "suspended":
+            why = printable(notes.get(arm.arm, why), 300)
     return arm.arm, kind, mean, bar.known(arm), f"{arm.pulls:,}", why
 
 

@@ -24,6 +24,7 @@ class Watch:
         self.campaign, self.bar = campaign, bar
         self.settled: dict[str, bool] = {}  # whether it fails the bar
         self.seen: set[str] = set()
+        self.state = ""  # why it waits, if it does
         self.now: Glance
         self.lookout = Lookout(campaign, rows=True)
         self._spends: deque[tuple[float, int]] = deque(maxlen=200)
@@ -60,6 +61,8 @@ class Watch:
             parts.append(f"{most}{_time((head.budget - head.spent) / self.rate)} left")
         if head.state == "paused":
             parts.append("paused")
+        if self.state:
+            parts.append(self.state)
         return ", ".join(parts)
 
     def counts(self) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from cutline.cli.printing import hand_over, named, say, spent_of
+from cutline.cli.printing import hand_over, named, printable, say, spent_of
 from cutline.cli.shared import formatted
 from cutline.cli.stores.opening import (
     STORE,
@@ -121,6 +121,37 @@ def _working(what: str) -> Iterator[None]:
 
     with Console(stderr=True).status(what):
         yield
+
+
+@click.command()
+@in_store
+@by_name
+@by_rule
+@click.option("--arm", "arms", multiple=True, help="Only this arm; may be given several times.")
+def resume(where: str, name: str | None, rule: str | None, arms: tuple[str, ...]) -> None:
+    """Go on with a campaign that is paused, and try its suspended arms again.
+
+    Arms are suspended where their trials fail and the others' do not. cutline run and identify
+    do the same when they are started again.
+
+    \b
+    cutline resume --store evals.db --name nightly
+    cutline resume --store evals.db --arm terse --arm polite
+    """  # noqa: D301 (as above)
+    with stored_campaign(where, name, rule) as campaign:
+        suspended = campaign.suspended()
+        paused = campaign.status == "paused" and not arms
+        if paused:
+            campaign.resume()
+            say(f"campaign {named(campaign.name)} goes on")
+        for arm in arms or suspended:
+            campaign.resume(arm)
+            why = (
+                f" (it was suspended: {printable(suspended[arm], 200)})" if arm in suspended else ""
+            )
+            say(f"{named(arm)} is tried again{why}")
+        if not (paused or arms or suspended):
+            say(f"campaign {named(campaign.name)} is not paused, and no arm is suspended")
 
 
 @click.command()

@@ -171,15 +171,13 @@ def _text(
 ) -> str:
     """A verdict for people: how far it is, the arms, then how sure."""
     places, others = _listed(verdict, bar, flags["everything"])
-    patience = campaign.access.head().settings["patience"]
-    again = f"{patience} pulls in a row failed or were lost; resume('ARM') asks again"
     lines = [
         _headline(campaign),
         *_warning(verdict, bar, what_if),
         _counts(verdict, bar),
         "",
         _table(verdict, bar, places, called) + others,
-        *_named("suspended", verdict.unmeasured, again),
+        *_suspended(campaign),
         *_named("retired", verdict.retired, "left out of the answer"),
         *_calls(bar, called, flags["rate"]),
         f"chance that any side is wrong: at most {verdict.error_bound:.3g} (error bound); "
@@ -190,6 +188,15 @@ def _text(
 
         lines += promises(verdict)
     return "\n".join([*lines, f"assumes: {verdict.assumes}\n"])
+
+
+def _suspended(campaign: "Campaign") -> list[str]:
+    """The arms that are suspended, a line each, and why."""
+    found = campaign.suspended()
+    lines = [f"suspended: {named(arm)}, {printable(why, 300)}" for arm, why in found.items()][:20]
+    if len(found) > len(lines):
+        lines.append(f"suspended: {len(found) - len(lines):,} more")
+    return [*lines, "cutline resume tries what is suspended again"] if lines else []
 
 
 def _headline(campaign: "Campaign") -> str:
@@ -300,7 +307,7 @@ def _rows(
     columns |= {name: [f"{getattr(count, name):,}" for count in counts] for name in beside}
     if called is not None:
         columns["called"] = [_called(bar, called.get(arm.arm)) for arm in arms]
-    return aligned([list(columns), *zip(*columns.values(), strict=True)], left=(0, 1, 2, 4))
+    return aligned([list(columns), *zip(*columns.values(), strict=True)], left=(0, 1, 2))
 
 
 def _proven(bar: Bar, arm: "ArmVerdict") -> str:

@@ -5,7 +5,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import partial
 from typing import Any
 
-from cutline.campaign.runner.drivers.calls import Call, make_call
+from cutline.campaign.runner.drivers.calls import Call, make_call_elsewhere
 from cutline.campaign.runner.trials import INTERRUPTED, Done, Outcome, describe_error
 
 
@@ -24,7 +24,7 @@ class Executors:
 
     def start(self, job: Call) -> None:
         """See :class:`Driver`."""
-        future = self._executor.submit(make_call, job)
+        future = self._executor.submit(make_call_elsewhere, job)
         self._futures[job.key] = future
         future.add_done_callback(partial(self._came, job.key))
 
