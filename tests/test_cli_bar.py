@@ -1,5 +1,6 @@
 """A bar is spoken of as it was put: --at-least, --at-most and --threshold in every command."""
 
+import contextlib
 import csv
 import io
 import json
@@ -8,6 +9,7 @@ import shlex
 import sys
 from dataclasses import dataclass
 
+import apsw
 import pytest
 
 from cutline import Problem
@@ -109,6 +111,33 @@ def test_an_audit_sees_a_bar_that_was_changed(run):
     with campaign.store.begin("main", "agree") as t:
         t.head.settings = {**t.head.settings, "asked": {**t.head.settings["asked"], "value": 0.5}}
     assert any("the bar as it was put" in fault for fault in audit(campaign).faults)
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        {},
+        [],
+        "x",
+        {"sense": "\x1b[31m", "value": 0.07, "measure": "failure rate", "flipped": True},
+        {"sense": "at most", "value": "x", "measure": "failure rate", "flipped": True},
+        {"sense": "at most", "value": 0.07, "measure": "\x1b[31m", "flipped": True},
+    ],
+)
+def test_a_bar_that_is_damaged_is_one_sentence(run, kept):
+    run(f"{ASKED} --at-most 0.07", FLAKY)
+    with contextlib.closing(apsw.Connection("cutline.db")) as db:
+        ((text,),) = db.execute("SELECT settings FROM campaign").fetchall()
+        changed = json.dumps({**json.loads(text), "asked": kept})
+        db.execute("UPDATE campaign SET settings = ?", (changed,))
+    for command in ("show", "show --format json", "show --at-most 0.1"):
+        ran = run(command)
+        assert (ran.code, ran.out) == (2, "")
+        assert "the bar that the campaign keeps is damaged" in ran.err
+        assert ran.err.count("\n") == 1
+        assert "\x1b" not in ran.err
+    assert run("audit").code == 1
+    assert run(f"{ASKED} --at-most 0.07", FLAKY).code == 2
 
 
 # What is shown.
@@ -271,3 +300,34 @@ def test_simulate_and_theory_take_failure_rates_with_at_most(run, tmp_path):
     assert "give --threshold" in run("simulate --data flaky_tests --at-most 0.05").err
     words = "--means 1,2 --arms gaussian --sd 1 --budget 9 --games 9 --rules apt"
     assert run(f"simulate {words} --at-most 1.5").code == 0  # the mean, as it is
+
+
+# Bars at the end of a rate, and bands past it
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--at-most 0.01 --precision 0.02 --budget 9", "around --at-most 0.01 reaches past 0"),
+        ("--at-least 0.95 --precision 0.1 --budget 9", "at most 0.05 makes sense there"),
+        ("--at-most 0 --confidence 0.9", "ask --at-most 0.005 --precision 0.005: one failure"),
+        ("--at-least 1 --confidence 0.9", "ask --at-least 0.995 --precision 0.005: one failure"),
+        ("--threshold 1 --confidence 0.9", "ask threshold=0.995, precision=0.005"),
+    ],
+)
+def test_bands_past_the_end_and_bars_without_an_end_are_refused(run, words, said):
+    for line in (f"run --arms a,b {words}", f"simulate --means 0.1,0.2 --games 9 {words}"):
+        ran = run(line, ["true"] if line.startswith("run") else ())
+        assert (ran.code, ran.out) == (2, "")
+        assert said in ran.err
+
+
+def test_at_most_0_spends_its_budget_on_arms_that_have_not_failed(run):
+    fails = ["sh", "-c", "test {arm} = never"]
+    ran = run(
+        "run --arms never,once,other --at-most 0 --budget 30 --workers 1 --format json", fails
+    )
+    pulls = {arm["arm"]: arm["pulls"] for arm in ran.json["arms"]}
+    assert pulls == {"never": 28, "once": 1, "other": 1}
+    assert "-0" not in re.sub(r"e-\d+", "", ran.out)
+    assert "Infinity" not in ran.out

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -185,18 +186,18 @@ def test_a_server_notices_too(database):
 def long_campaign(path, trials, confidence=None):
     """A store with so many trials, a few of which are lost, fail, or come late."""
     clock = [0.0]
-    problem = Problem(arms=50, threshold=0.5, precision=0.01, rewards="binary")
+    problem = Problem(arms=50, threshold=0.5, precision=0.001, rewards="binary")
     store = SQLiteStore(path, lambda: clock[0])
     campaign = Campaign(
         problem, store=store, budget=10 * trials, lease=100.0, patience=10**6, confidence=confidence
     )
-    held = []
+    held, deal = [], random.Random(1)
     done = 0
     while done < trials:
         asked = campaign.ask(1_000)
         done += len(asked)
         tell, lose = asked[:-4], asked[-4:]
-        campaign.tell_many([(trial, i % 3 == 0) for i, trial in enumerate(tell)])
+        campaign.tell_many([(trial, deal.random() < 0.5) for trial in tell])
         campaign.fail(lose[0], note="it broke")
         campaign.give_back(lose[1])
         held.append(lose[2])

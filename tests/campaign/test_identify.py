@@ -237,8 +237,8 @@ def test_a_function_that_cannot_be_called_is_refused_at_once(fn, said):
     [
         ({"workers": 0}, "workers must be"),
         ({"workers": True}, "workers must be"),
-        ({"timeout": 0}, "timeout (must be|is)"),
-        ({"timeout": float("nan")}, "timeout (must be|is)"),
+        ({"timeout": 0}, "timeout is a number of seconds"),
+        ({"timeout": float("nan")}, "timeout is a number of seconds"),
         ({"lease": 0}, "a lease is"),
     ],
 )

@@ -14,7 +14,14 @@ import numpy as np
 import pytest
 
 from cutline import Problem, Rewards, judge
-from cutline.campaign import Campaign, CampaignError, MemoryStore, audit, open_store
+from cutline.campaign import (
+    Campaign,
+    CampaignError,
+    MemoryStore,
+    audit,
+    identify,
+    open_store,
+)
 
 pytestmark = pytest.mark.usefixtures("releases")
 
@@ -257,3 +264,19 @@ def test_a_campaign_says_how_it_is_taken_elsewhere(tmp_path):
                 TypeError, match=r"open it, with Campaign\.open\('.*x\.db', 'main'\)"
             ):
                 take(campaign)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_identify(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    good = {**GOOD, "fn": lambda arm: 1, "budget": 2, "progress": False}
+    beside = (
+        "confidence", "rule", "level", "workers", "executor", "store", "name", "seed", "lost",
+        "cost", "unit", "patience", "lease", "timeout", "on_proven",
+    )  # fmt: skip
+    odd = [1.5, "\0", Decimal("0.5"), np.float64(0.5), np.int64(2), object(), [], 10**400, -1, True]
+    for name in (*good, *beside):
+        for value in odd:
+            refused_clearly(name, partial(identify, **{**good, name: value}))
+    for arms in (count(), None, 0.5, object()):
+        assert refused_clearly("arms", partial(identify, **{**good, "arms": arms}))

@@ -17,8 +17,12 @@ from cutline.core.tails import log_beta_mills
 
 def coins_at(thresholds, precision):
     evidence = BetaMixture()
+    thresholds = np.asarray(thresholds)
     problem = Problem(
-        arms=len(thresholds), threshold=thresholds, precision=precision, rewards="binary"
+        arms=len(thresholds),
+        threshold=thresholds,
+        precision=np.minimum(precision, np.minimum(thresholds, 1.0 - thresholds)),
+        rewards="binary",
     )
     columns = evidence.columns(problem)
     return evidence, [

@@ -169,3 +169,20 @@ def test_any_wrong():
     assert wrong_chance([0.0, 0.0]) == 0.0
     assert wrong_chance([1.0, 0.2]) == pytest.approx(1.0)
     assert wrong_chance([1e-200, 2e-200]) == pytest.approx(3e-200, rel=1e-9, abs=0)
+
+
+def test_nothing_that_can_be_wrong_is_0_and_not_minus_0():
+    assert str(wrong_chance([])) == str(wrong_chance([0.0, 0.0])) == "0.0"
+
+
+@pytest.mark.parametrize("kind", ["binary", "bounded"])
+def test_an_arm_at_the_end_of_the_range_may_fail_yet(kind):
+    """Half the prior at 1, half Jeffreys': by numerical integration, and 1/3 after one pass."""
+    at = {"tau": 1.0, "eps": 0.0}
+    for n in (1, 2, 10, 300):
+        law = stats.beta(0.5, 0.5)
+        spread = law.expect(lambda x, n=n: x**n)
+        found = chance(kind, Tally(n, float(n), float(n)), side=True, **at)
+        assert found == pytest.approx(spread / (1 + spread), rel=1e-6)
+    assert chance(kind, Tally(1, 1.0, 1.0), side=True, **at) == pytest.approx(1 / 3)
+    assert chance(kind, Tally(9, 8.0, 8.0), side=False, **at) == 0.0

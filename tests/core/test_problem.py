@@ -138,3 +138,69 @@ def test_tally_adds_up_from_its_origin():
     assert Tallies.of([tally, Tally()])[0] == tally
     with pytest.raises(ValueError, match="never pulled"):
         _ = Tally().mean
+
+
+# --- bars at the ends of the range and past them --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rewards", "threshold", "precision"),
+    [
+        ("binary", 0.95, 0.05), ("binary", 0.01, 0.01), ("binary", 0.9, 0.1), ("binary", 0.3, 0.3),
+        ("binary", 0.7, 0.3), ("binary", 0.5, 0.5), ("binary", 1.0, 0.0), ("binary", 0.0, 0.0),
+        (Rewards("bounded", 0, 0.3), 0.2, 0.1), (Rewards("bounded", -1, 1), 0.9, 0.1),
+        (Rewards("bounded", 1e6, 1e6 + 1), 1e6 + 0.9, 0.1), ("poisson", 0.3, 0.3),
+        ("exponential", 0.7, 0.7), ("gaussian", 0.5, 1e6), ("heavy", -5.0, 10.0),
+        ("binary", 5e-324, 5e-324), ("binary", 1 - 2.0**-53, 2.0**-53),
+    ],
+)  # fmt: skip
+def test_a_band_may_touch_the_end_of_the_range(rewards, threshold, precision):
+    """Rounding apart; and an edge at the end is the end."""
+    found = problem(rewards=rewards, threshold=threshold, precision=precision)
+    low, high = found.edges
+    ends = {found.rewards.low, found.rewards.high} - {-math.inf, math.inf}
+    if ends:
+        at = {float(e + o) for e, o in zip((*low, *high), (*found.origins,) * 2, strict=True)}
+        assert at & ends
+    for arm in range(3):
+        assert found.arm_edges(arm) == (low[arm], high[arm])
+
+
+@pytest.mark.parametrize("tau", range(1, 100))
+def test_a_band_that_touches_in_decimals_touches(tau):
+    for bar, band in ((tau / 100, (100 - tau) / 100), (tau / 1000, tau / 1000)):
+        if band <= bar and bar + band <= 1 + 1e-9:
+            problem(threshold=bar, precision=band)
+            with pytest.raises(ValueError, match="reaches past"):
+                problem(threshold=bar, precision=band + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"threshold": 0.95}, r"precision 0\.1 around threshold 0\.95 reaches past 1.*most 0\.05 "),
+        ({"threshold": 0.01, "precision": 0.02}, r"reaches past 0.*at most 0\.01 makes sense"),
+        ({"threshold": 1.0, "precision": 0.01}, r"threshold 0\.995 with precision 0\.005"),
+        ({"threshold": [0.5, 0.5, 0.99]}, r"0\.99 of arm '2' reaches past 1"),
+        ({"threshold": 90, "precision": 0}, r"threshold 90 is out of reach.*for 90 % write 0\.9"),
+        ({"threshold": -0.1, "precision": 0}, r"out of reach: .* binary rewards lie between 0 and"),
+        ({"threshold": 1 + 2.0**-52, "precision": 0}, "out of reach"),
+        ({"threshold": -1, "precision": 0, "rewards": "poisson"}, "poisson rewards are 0 or more"),
+        ({"threshold": 1, "precision": 1.5, "rewards": "exponential"}, "at most 1 makes sense"),
+        ({"rewards": Rewards("bounded", -1, 0.55)}, r"reaches past 0\.55"),
+        ({"threshold": 0.95, "level": 3.0, "rewards": "gaussian"}, "reaches past 1"),
+    ],
+)
+def test_a_band_past_the_end_is_refused(changes, words):
+    with pytest.raises(ValueError, match=words):
+        problem(**changes)
+
+
+def test_bars_smaller_than_rounding_elsewhere_are_told_apart():
+    tiny = problem(arms=3, threshold=1e-13, precision=5e-14)
+    assert tiny.truth([0.0, 1e-13, 2e-13]).tolist() == [-1, 0, 1]
+
+
+def test_no_minus_nothing():
+    assert str(problem(threshold=-0.0, precision=-0.0).threshold[0]) == "0.0"
+    assert str(Rewards("bounded", -0.0, 1).low) == "0.0"

@@ -3,6 +3,7 @@
 import copy
 import math
 import pickle
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -681,3 +682,19 @@ def test_numbers_of_all_arms_at_once_are_those_of_each():
         alone = [getattr(arm, name) for arm in other.arms]  # one by one
         assert str(alone) == str(table[name])
     assert verdict.error_estimate == other.error_estimate
+
+
+@pytest.mark.parametrize("rewards", [[[1]], np.array([[1, 0]]), [1, [0]]])
+def test_lists_of_lists_are_no_rewards(rewards):
+    with pytest.raises((TypeError, ValueError)):
+        judge(coins(1), [rewards])
+
+
+def test_many_confidences_are_looked_at_without_keeping_them_all():
+    verdict = judge(coins(2), [[1] * 9, [0, 1]])
+    rows = verdict.rows
+    for bar in range(3, 20):
+        other = replace(rows, bar=float(bar))
+        assert other.weights(0).low < other.weights(0).high
+    assert len(rows.cache._weights) == rows.cache.LEVELS
+    assert verdict["0"].low == judge(coins(2), [[1] * 9, [0, 1]])["0"].low

@@ -445,10 +445,10 @@ def test_a_stroke_marks_what_was_proven_and_lies_beyond_the_far_edge():
 
 
 def test_arms_are_sorted_by_how_far_they_are_above_their_own_bar():
-    ax = plot(coins(threshold=[0.1, 0.5, 0.95, 0.3]))  # -0.1, unseen, +0.05, +0.2
+    ax = plot(coins(threshold=[0.1, 0.5, 0.9, 0.3]))  # -0.1, unseen, +0.1, +0.2
     assert names(ax) == ["unclear", "good", "bad", "unseen (never seen)"]
     bands = [(patch.get_x(), patch.get_x() + patch.get_width()) for patch in ax.patches]
-    assert bands == [pytest.approx((tau - 0.1, tau + 0.1)) for tau in (0.3, 0.95, 0.1, 0.5)]
+    assert bands == [pytest.approx((tau - 0.1, tau + 0.1)) for tau in (0.3, 0.9, 0.1, 0.5)]
 
 
 def test_what_is_proven_has_a_colour_of_its_own():

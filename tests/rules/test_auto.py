@@ -26,6 +26,7 @@ from cutline import (
     simulate,
 )
 from cutline.rules.auto import (
+    AutoAtEnds,
     BoundedAuto,
     ExponentialAuto,
     GaussianAuto,
@@ -169,8 +170,8 @@ def test_compiled_it_plays_as_in_plain_python(name):
 
 def test_edges_outside_the_range_and_rewards_that_do_not_vary():
     at = {"threshold": 0.05, "precision": 0.1, "width": 1.0}
-    assert Auto().index(Tally(3, 3.0), **at) >= PROVEN  # nothing lies below -0.05
-    assert Auto().index(Tally(3, 0.0), **at) < PROVEN
+    assert AutoAtEnds().index(Tally(3, 3.0), **at) >= PROVEN  # nothing lies below -0.05
+    assert AutoAtEnds().index(Tally(3, 0.0), **at) < PROVEN
     assert BoundedAuto().index(Tally(3, 3.0, 3.0), **at) >= PROVEN
     assert BoundedAuto().index(Tally(3, 0.0, 0.0), **at) < PROVEN
     same = {"threshold": 0.0, "precision": 0.0}

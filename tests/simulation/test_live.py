@@ -264,9 +264,11 @@ def test_without_a_budget_games_must_be_able_to_end():
     sharp = Bandit(Bernoulli([0.2, 0.5]), threshold=0.5)
     with pytest.raises(ValueError, match="precision must be above 0"):
         simulate(sharp, [APT()], games=3, confidence=0.9)
-    beyond = Bandit(Bernoulli([0.2, 0.5]), threshold=0.05, precision=0.1)
-    with pytest.raises(ValueError, match="within the rewards' range"):
-        simulate(beyond, [APT()], games=3, confidence=0.9)
+    at_end = Bandit(Bernoulli([0.2, 1.0]), threshold=1.0)
+    with pytest.raises(ValueError, match="exactly 1 needs a budget"):
+        simulate(at_end, [APT()], games=3, confidence=0.9)
+    with pytest.raises(ValueError, match="reaches past 0"):
+        Bandit(Bernoulli([0.2, 0.5]), threshold=0.05, precision=0.1)
     with pytest.raises(ValueError, match="does not leave settled arms alone"):
         simulate(COINS, [Uniform()], games=3, confidence=0.9)
     with pytest.raises(ValueError, match="must know the budget"):

@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from itertools import islice
 from typing import Any
 
 from cutline.campaign.campaign import Campaign
@@ -21,7 +22,7 @@ from cutline.campaign.runner.drivers.executor import Executors, places_in
 from cutline.campaign.runner.drivers.threads import Threads
 from cutline.campaign.runner.signals import interrupt_kinds
 from cutline.campaign.stores import Store
-from cutline.core.problem import PerArm, Problem
+from cutline.core.problem import MOST_ARMS, PerArm, Problem
 from cutline.core.rewards import Rewards
 from cutline.core.text import visible
 from cutline.core.verdict import ArmVerdict, Verdict
@@ -89,13 +90,14 @@ def identify(
     >>> verdict.above, verdict.below
     (('bent',), ('fair', 'rare'))
     """
-    given = arms if isinstance(arms, int | Mapping) else list(arms)
+    # One that can be gone through once is written down; more than a problem has are not waited for.
+    given: Any = list(islice(arms, MOST_ARMS + 1)) if isinstance(arms, Iterator) else arms
     problem = Problem(
         arms=given, threshold=threshold, precision=precision, rewards=rewards, level=level
     )
     prepare = caller(fn, given)
-    if timeout is not None:
-        check_seconds("timeout", timeout)
+    limit = None if timeout is None else check_seconds("timeout", timeout)
+    held = check_seconds("a lease", lease)
     if not give_up_after >= 0:
         raise ValueError(
             f"give_up_after must be a number of seconds, 0 or more, got {give_up_after!r}: how "
@@ -106,13 +108,13 @@ def identify(
     campaign = Campaign(
         problem, rule, budget=budget, confidence=confidence, name=name, seed=seed, lost=lost,
         store=os.fspath(store) if isinstance(store, os.PathLike) else store,
-        cost=cost, unit=unit, patience=patience, lease=lease,
+        cost=cost, unit=unit, patience=patience, lease=held,
     )  # fmt: skip
     follower = _Follower(campaign, on_proven, line_for(progress))
     try:
         runner = Runner(
             campaign, driver, done, prepare, follower,
-            places=places, lease=lease, timeout=timeout, give_up_after=give_up_after,
+            places=places, lease=held, timeout=limit, give_up_after=give_up_after,
             stops=interrupt_kinds(),
         )  # fmt: skip
         for arm in campaign.suspended() if campaign.access.head().pulls else ():

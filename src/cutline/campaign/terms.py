@@ -325,8 +325,9 @@ class Terms:
         columns = self._columns.get(key)
         if columns is None:
             alone = problem_of([arm], self.rewards)
-            columns = self._columns[key] = arm_columns(evidence, alone, 0)
+            columns = arm_columns(evidence, alone, 0)
             self._fresh[key] = Ledger(evidence, columns).numbers
+            self._columns[key] = columns  # last: an interrupt may come at any line
         return Ledger.restored(
             evidence, columns, self._fresh[key] if arm.proof is None else arm.proof
         )

@@ -72,12 +72,24 @@ def check_has_an_end(name: str, value: float, precision: float, rewards: "Reward
 
 def bars_of(flags: dict[str, Any], kind: str) -> tuple[Bar, list[float]] | None:
     """The bar and its numbers, one or one per arm, as a threshold for rewards of a kind."""
+    from cutline.core.rewards import Rewards
+
     name = put_as(flags)
     if name is None:
         return None
     values = [value + 0.0 for value in numbers(name.replace("_", "-"), flags[name])]
     for value in values:
         check_value(name, value, kind)
+    precision = [0.0]
+    if flags.get("precision") is not None:
+        precision = numbers("precision", flags["precision"])
+    if kind in ("binary", "poisson", "exponential"):  # else the range is another's to say
+        rewards = Rewards(kind)
+        alike = len(values) == 1 or len(precision) in (1, len(values))
+        if alike and min(precision) >= 0:  # else refused with all arms known
+            check_within(name, values, precision, rewards)
+        if flags.get("budget") is None and flags.get("confidence") is not None:
+            check_has_an_end(name, values[0], precision[0], rewards)
     bar = Bar.put(SENSES[name], values[0], 0.0, kind)
     return bar, [Bar.put(SENSES[name], value, 0.0, kind).threshold for value in values]
 

@@ -65,6 +65,10 @@ class Bar:
             raise ValueError(
                 f"a bar is {AT_LEAST!r}, {AT_MOST!r} or a plain {THRESHOLD!r}, got {self.sense!r}"
             )
+        if self.measure not in (PASS_RATE, FAILURE_RATE, MEAN):
+            raise ValueError(
+                f"a bar is about a {PASS_RATE}, a {FAILURE_RATE} or a {MEAN}, got {self.measure!r}"
+            )
         if self.flipped and 0 < self.value < 1 and self.threshold == 1:
             raise ValueError(
                 f"a failure rate of {self.value!r} cannot be told from 0: give 0, or 1e-15 or more"
@@ -95,7 +99,14 @@ class Bar:
         """The bar that a campaign keeps; a plain threshold where it keeps none."""
         if kept is None:
             return cls(threshold, precision)
-        return cls(kept["value"], precision, kept["sense"], kept["measure"], kept["flipped"])
+        try:
+            value = float(kept["value"])
+            return cls(value, precision, kept["sense"], kept["measure"], kept["flipped"] is True)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise ValueError(
+                f"the bar that the campaign keeps is damaged ({kept!r:.200}): 'cutline audit' says "
+                "what else is"
+            ) from error
 
     # What it means.
 

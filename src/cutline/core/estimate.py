@@ -128,14 +128,14 @@ def _count(
     n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
 ) -> float:
     """Jeffreys' Gamma(1/2, 0) on the mean."""
-    return (log_gamma_cdf if side else log_gamma_sf)(n * edge, total + 0.5)
+    return (log_gamma_cdf if side else log_gamma_sf)(max(n * edge, 1e-300), total + 0.5)
 
 
 def _wait(
     n: float, total: float, squares: float, edge: float, side: bool, width: float, sd: float | None
 ) -> float:
     """Jeffreys' prior 1/rate: the rate times the total is Gamma(n, 1)."""
-    return (log_gamma_sf if side else log_gamma_cdf)(total / edge, n)
+    return (log_gamma_sf if side else log_gamma_cdf)(min(total / edge, 1e300), n)
 
 
 _MODELS: dict[str, Callable[..., float]] = {

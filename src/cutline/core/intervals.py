@@ -94,7 +94,7 @@ def paired_difference(
     z = -NormalDist().inv_cdf((1 - level) / 2)
     high = _score_end(only_first, only_second, games, z)
     # The lower end is the upper one with first and second exchanged.
-    return -_score_end(only_second, only_first, games, z), high
+    return 0.0 - _score_end(only_second, only_first, games, z), high  # never -0
 
 
 def _score_end(b: int, c: int, n: int, z: float) -> float:

@@ -34,7 +34,7 @@ def per_arm(name: str, value: PerArm, arms: int) -> tuple[float, ...]:
         )
     for number in numbers[~np.isfinite(numbers)][:1].tolist():
         raise ValueError(f"{name} must be a finite number, got {number!r}")
-    values = tuple(numbers.tolist())
+    values = tuple((numbers + 0.0).tolist())  # -0 is 0
     return values if len(values) == arms else values * arms  # one number is kept once
 
 

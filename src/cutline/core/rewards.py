@@ -55,10 +55,15 @@ class Rewards:
             high = high if self.high is None else _bound("the high end", self.high)
             if not low < high:
                 raise ValueError(f"bounded rewards need low below high, got {low!r} and {high!r}")
+            if high - low < 1.0 / LARGEST:
+                raise ValueError(
+                    f"bounds of rewards must be at least {1.0 / LARGEST:g} apart, got {low!r} and "
+                    f"{high!r}"
+                )
         elif not (_is(self.low, low) and _is(self.high, high)):
             raise ValueError(f"only bounded rewards take low and high, {self.kind} has its own")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "low", low + 0)  # -0.0 is 0
+        object.__setattr__(self, "high", high + 0)
         if self.sd is not None:
             given: Any = self.sd
             several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
@@ -115,6 +120,8 @@ class Rewards:
         except OverflowError:
             number = math.inf
         except Exception:  # somebody else's code
+            if plain:
+                raise  # a timeout by signal, say: it does not come from the value
             raise ValueError(f"a reward must be a number, got {shown(value)}") from None
         if self.kind == "binary" and number in (0.0, 1.0):
             return number

@@ -51,6 +51,8 @@ class NumberCache:
         ] = []
         self._weights: dict[float, dict[Any, Weights]] = {}
         self.chances: dict[Any, float] = {}
+        self.fresh: dict[int, tuple[float, float]] = {}
+        """The largest log e-values of an arm of which nothing was weighed, by its bar."""
 
     def bars(
         self, problem: Problem, evidence: Evidence | None
@@ -76,13 +78,15 @@ class NumberCache:
 
     def weights(self, log_level: float) -> dict[Any, Weights]:
         """What was worked out at a level."""
-        found = self._weights.pop(log_level, {})
-        self._weights[log_level] = found if len(found) <= self.MOST else {}
-        while len(self._weights) > self.LEVELS:
-            del self._weights[next(iter(self._weights))]
+        found = self._weights.get(log_level)
+        if found is None or len(found) > self.MOST:
+            found = {}
+            others = [item for item in self._weights.items() if item[0] != log_level]
+            # put in place at once: several threads may look at a campaign
+            self._weights = {**dict(others[1 - self.LEVELS :]), log_level: found}
         if len(self.chances) > self.MOST:
             self.chances = {}
-        return self._weights[log_level]
+        return found
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,7 @@ class Rows:
         """The largest log e-values so far, for "above" and for "below"."""
         if self.evidence is None:
             return [(0.0, 0.0)] * len(self)
-        fresh: dict[int, tuple[float, float]] = {}
+        fresh = self.cache.fresh
         found = []
         bars = self._shared[0]
         for arm, proof in enumerate(self.proofs):

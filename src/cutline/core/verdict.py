@@ -286,8 +286,9 @@ def _rewards(problem: Problem, arm: int, given: Sequence[float]) -> Floats:
     """The rewards of an arm as they count; a ValueError says which cannot be one, and why."""
     if problem.rewards is problem.measured and problem.rewards.kind == "binary":
         values = np.asarray(given)
-        if values.dtype.kind in "biuf" and ((values == 0) | (values == 1)).all():
-            return values.astype(np.float64).reshape(-1)
+        plain = values.ndim == 1 and values.dtype.kind in "biuf"
+        if plain and ((values == 0) | (values == 1)).all():
+            return values.astype(np.float64)
     found = []
     for place, value in enumerate(given, 1):
         try:

@@ -9,18 +9,22 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from cutline.rules.auto import Auto, BoundedAuto, ExponentialAuto, PoissonAuto
+from cutline.rules.auto import Auto, AutoAtEnds, BoundedAuto, ExponentialAuto, PoissonAuto
 from cutline.rules.base import IndexRule, parameter_names
 from cutline.rules.slr import SLR, SLRD, ExponentialSLR, PoissonSLR, far_edge
 
 EDITION = 2
-_FIRST = (Auto, BoundedAuto, PoissonAuto, ExponentialAuto, SLR, PoissonSLR, ExponentialSLR)
+_FIRST = (BoundedAuto, PoissonAuto, ExponentialAuto, SLR, PoissonSLR, ExponentialSLR)
 
 
 def of_edition(rule: IndexRule, edition: int) -> IndexRule:
     """The rule as it is played in a campaign that began with this edition."""
     kind = type(rule)
-    if edition >= EDITION or kind not in (*_FIRST, SLRD):
+    if edition >= EDITION:
+        return AutoAtEnds(precision=rule.precision) if kind is Auto else rule
+    if kind is AutoAtEnds:
+        return Auto(precision=rule.precision)
+    if kind not in (*_FIRST, SLRD):
         return rule
     name = "learn" if kind is SLRD else "formula"
     former = {name: staticmethod(_infinite_at_ends(getattr(kind, name)))}

@@ -12,24 +12,25 @@ from cutline.core.tally import Floats
 from cutline.rules.base import ClockedIndexRule, IndexRule, Rule
 from cutline.rules.kinds import InUnits, in_a_range, only
 
-PROVEN = 1e15  # beyond every ratio that rewards give; pulls on top, so that proven arms take turns
+PROVEN = 1e15  # beyond every ratio that rewards give; times the pulls, so that arms take turns
 UNTOUCHED = 2.0**-60  # a ratio of 0, but for the order: fewest pulls first
+END = 1e-18  # an edge this near to 0 counts as 0
 
 
-def at_the_end(pulls: float, against: float) -> float:
+def at_the_end(pulls: float, away: float) -> float:
     """The ratio against an edge at the end of the range, or past it, where no mean lies beyond.
 
-    ``against`` is how much of the rewards, out of ``pulls``, is not at that end; what is left by
-    rounding is none. Then the arm may well be at the end: a ratio of 0, and of two such arms the
-    one with fewer pulls goes first. A single other reward proves that it is not: such arms come
-    after all others.
+    ``away`` is the share of the rewards that is not at that end; what is left by rounding is none.
+    Then the arm may well be at the end: a ratio of 0, and of two such arms the one with fewer pulls
+    goes first. A single other reward proves that it is not: such arms come after all others, and
+    take turns where all are.
 
     >>> at_the_end(10.0, 0.0) < at_the_end(20.0, 0.0) < 1e-15
     True
-    >>> PROVEN < at_the_end(10.0, 1.0) < at_the_end(20.0, 1.0)
+    >>> PROVEN < at_the_end(10.0, 0.1) < at_the_end(20.0, 0.05)
     True
     """
-    return PROVEN + pulls if against > 1e-9 * pulls else UNTOUCHED * pulls
+    return pulls * (PROVEN if away > 1e-9 else UNTOUCHED)
 
 
 def coin_ratio(pulls: float, total: float, far: float, width: float) -> float:
@@ -38,25 +39,39 @@ def coin_ratio(pulls: float, total: float, far: float, width: float) -> float:
     Where the far edge is an end of the range, see :func:`at_the_end`.
     """
     edge = far / width
-    inside = 0.0 < edge < 1.0
-    q = max(edge if inside else 0.5, 1e-18)
+    inside = END < edge < 1.0
+    q = edge if inside else 0.5
     ones = total / width
     share = min(max(ones / pulls, 0.0), 1.0)
     # 0 ln 0 = 0; a share this close to 0 or 1 has no weight
+    rest = 1.0 - share
+    likely = log_unit(max(share, 1e-18)) - log_again(q)
+    unlikely = log_unit(max(rest, 1e-18)) - log_again(1.0 - q)
+    ratio = ones * likely + (pulls - ones) * unlikely
+    end = at_the_end(pulls, share if edge < 0.5 else rest)
+    return max(ratio, 0.0) if inside else end
+
+
+def inner_coin_ratio(pulls: float, total: float, far: float, width: float) -> float:
+    """The same for edges inside the range, a tenth quicker when compiled; infinite elsewhere."""
+    edge = far / width
+    inside = 0.0 < edge < 1.0
+    q = edge if inside else 0.5
+    ones = total / width
+    share = min(max(ones / pulls, 0.0), 1.0)
     likely = log_unit(max(share, 1e-18)) - log_again(q)
     unlikely = log_unit(max(1.0 - share, 1e-18)) - log_again(1.0 - q)
     ratio = ones * likely + (pulls - ones) * unlikely
-    end = at_the_end(pulls, ones if edge <= 0.0 else pulls - ones)
-    return max(ratio, 0.0) if inside else end
+    return max(ratio, 0.0) if inside else math.inf
 
 
 def count_ratio(pulls: float, total: float, far: float) -> float:
     """n d(mean, far edge) of counts; for an edge at 0 see :func:`at_the_end`."""
-    inside = far > 0.0
-    q = max(far if inside else 1.0, 1e-18)
+    inside = far > END
+    q = far if inside else 1.0
     mean = total / pulls
     ratio = total * (log_positive(max(mean, 1e-18)) - log_positive(q)) - total + pulls * q
-    end = at_the_end(pulls, total)
+    end = at_the_end(pulls, mean)
     return max(ratio, 0.0) if inside else end
 
 
@@ -68,7 +83,7 @@ def wait_ratio(pulls: float, total: float, far: float) -> float:
     inside = far > 0.0
     q = far if inside else 1.0
     share = min(max(total / (pulls * q), 1e-18), 1e18)
-    end = at_the_end(pulls, pulls if total > 0.0 else 0.0)
+    end = at_the_end(pulls, 1.0 if total > 0.0 else 0.0)
     return max(pulls * (share - 1.0 - log_positive(share)), 0.0) if inside else end
 
 

@@ -48,6 +48,12 @@ class Guard:
             )
 
 
+class This:
+    """This process, as it was known when it began or was forked: cheaper than to ask the system."""
+
+    pid = os.getpid()
+
+
 class Forkable(Protocol):
     """A store, as far as a fork is concerned."""
 
@@ -105,6 +111,7 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     global _one_fork
+    This.pid = os.getpid()
     _one_fork = threading.RLock()
     held = list(_held)
     _held.clear()

@@ -126,7 +126,10 @@ def _unknown(name: str) -> UnknownCampaign:
 _HEAD = tuple(f.name for f in fields(Head) if f.name not in ("id", "name", "created"))
 _ARM = tuple(f.name for f in fields(Arm) if f.name not in FIXED_ARM)
 _PULL = tuple(f.name for f in fields(PullRow) if f.name in MOVING_PULL)
+_LINED = ("places", "flying", "priority")  # of an arm that is asked for: the first in line
 _head_now, _arm_now, _pull_now = attrgetter(*_HEAD), attrgetter(*_ARM), attrgetter(*_PULL)
+_lined_now = attrgetter(*_LINED)
+_NAMES = {len(names): names for names in (_ARM, _PULL, _LINED)}
 
 
 class _Game:
@@ -136,8 +139,8 @@ class _Game:
     others are in a heap. An entry of the heap counts as long as the arm's priority is the one it
     says; arms that moved are placed when the line is next looked at from its beginning.
 
-    ``_was`` is the head as it was before the move that is under way; ``_arms_were`` and
-    ``_pulls_were`` are the records that were handed out in it, as they were.
+    ``_was`` is the head as it was before the move that is under way; ``_were`` holds the arms and
+    pulls that were handed out in it, as they were.
     """
 
     def __init__(self, head: Head, arms: Sequence[Arm], clock: Callable[[], float]) -> None:
@@ -160,8 +163,7 @@ class _Game:
         self._tokens: Iterator[int] = iter(())
         self._look = False
         self._was: tuple[Any, ...] | None = None
-        self._arms_were: list[tuple[Arm, tuple[Any, ...]]] = []
-        self._pulls_were: list[tuple[PullRow, tuple[Any, ...]]] = []
+        self._were: list[tuple[Arm | PullRow, tuple[Any, ...]]] = []
         self._line_is_whole = True
 
     def run(self, move: str, work: "Callable[[_Game], Answer]") -> Answer:
@@ -170,7 +172,7 @@ class _Game:
             try:
                 if self._was is not None:
                     self.undo()  # one was broken off before it could be undone
-                self._arms_were, self._pulls_were = [], []
+                self._were = []
                 self._was = _head_now(self.head)
                 self._look = move == "look"
                 self.now = now = self._clock()
@@ -189,7 +191,7 @@ class _Game:
     def enter(self, move: str) -> None:
         """Begin a move, as above."""
         self.undo()
-        self._arms_were, self._pulls_were = [], []
+        self._were = []
         self._was = _head_now(self.head)
         self._look = move == "look"
         self.now = self._clock()
@@ -203,15 +205,14 @@ class _Game:
         """Put everything back as it was before the move that is under way, if one is."""
         if self._was is None:
             return
-        for arm, values in reversed(self._arms_were):
-            for name, value in zip(_ARM, values, strict=True):
-                setattr(arm, name, value)
-            self._moved.add(arm.number)  # it may have been placed meanwhile
-        for pull, values in reversed(self._pulls_were):
-            for name, value in zip(_PULL, values, strict=True):
-                setattr(pull, name, value)
-            self._pulls[pull.seq] = pull
-            self.update(pull)
+        for record, values in reversed(self._were):
+            for name, value in zip(_NAMES[len(values)], values, strict=True):
+                setattr(record, name, value)
+            if isinstance(record, Arm):
+                self._moved.add(record.number)  # it may have been placed meanwhile
+            else:
+                self._pulls[record.seq] = record
+                self.update(record)
         for name, value in zip(_HEAD, self._was, strict=True):
             setattr(self.head, name, value)
         del self._pulls[self.head.pulls :]
@@ -274,13 +275,20 @@ class _Game:
             self._line_up()
         if left is not None and left < self._dear:
             return self._payable(n, left)
+        if n == 1 and not self._fresh and not self._moved:
+            line, arms = self._line, self._arms
+            while line:
+                priority, _, number = line[0]
+                arm = arms[number]
+                if arm.priority == priority:
+                    self._were.append((arm, _lined_now(arm)))
+                    return [arm]
+                heapq.heappop(line)
+            return []
         found = self._from_line(n)
         if self._fresh:
             found = sorted([*found, *self._from_fresh(n)], key=_standing)[:n]
-        if n == 1 and found:
-            self._arms_were.append((found[0], _arm_now(found[0])))
-        else:
-            self._write_down(found)
+        self._write_down(found)
         return found
 
     def resting(self, n: int, left: int | None) -> list[Arm]:
@@ -307,13 +315,6 @@ class _Game:
 
     def _from_line(self, n: int) -> list[Arm]:
         line, arms = self._line, self._arms
-        if n == 1 and not self._moved:
-            while line:
-                priority, _, number = line[0]
-                if arms[number].priority == priority:
-                    return [arms[number]]
-                heapq.heappop(line)
-            return []
         taken: dict[int, tuple[float, float, int]] = {}
         self._line_is_whole = False
         while line and len(taken) < n:
@@ -364,11 +365,11 @@ class _Game:
 
     def _write_down(self, arms: Iterable[Arm]) -> None:
         """Arms as they are before a move gets hold of them."""
-        self._arms_were.extend((arm, _arm_now(arm)) for arm in arms)
+        self._were.extend((arm, _arm_now(arm)) for arm in arms)
 
     def arm(self, number: int) -> Arm:
         arm = self._arms[number]
-        self._arms_were.append((arm, _arm_now(arm)))
+        self._were.append((arm, _arm_now(arm)))
         return arm
 
     def named(self, name: str) -> Arm | None:
@@ -401,7 +402,7 @@ class _Game:
         pull = self._pulls[number]
         if isinstance(pull, bytes):
             pull = _unpacked(number, pull)
-        self._pulls_were.append((pull, _pull_now(pull)))
+        self._were.append((pull, _pull_now(pull)))
         return pull
 
     def fetch(self, numbers: Sequence[int]) -> None:

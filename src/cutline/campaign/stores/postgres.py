@@ -9,6 +9,7 @@ from typing import Any
 from cutline.campaign.errors import StoreError, StoreUnavailable
 from cutline.campaign.stores.base import Answer, without_password
 from cutline.campaign.stores.connection import forked
+from cutline.campaign.stores.guard import This
 from cutline.campaign.stores.rows import SELECT_HEAD
 from cutline.campaign.stores.schema import make_tables, upgrade_tables
 from cutline.campaign.stores.sql import SQLStore
@@ -142,7 +143,7 @@ class _Server:
 
     def _try(self, what: Callable[[], Answer]) -> Answer:
         """Do something with the server; what goes wrong is one sentence."""
-        if self._owner != os.getpid():
+        if self._owner != This.pid:
             raise StoreError(forked(without_password(self._url)))
         self._inside = True  # and it stays so where an interrupt comes before the answer
         try:

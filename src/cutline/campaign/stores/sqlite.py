@@ -13,7 +13,7 @@ import apsw
 from cutline.campaign.errors import StoreError, StoreUnavailable
 from cutline.campaign.stores import schema
 from cutline.campaign.stores.connection import Busy, forked
-from cutline.campaign.stores.guard import Guard
+from cutline.campaign.stores.guard import Guard, This
 from cutline.campaign.stores.holders import holders
 from cutline.campaign.stores.rows import SELECT_HEAD
 from cutline.campaign.stores.sql import SQLStore
@@ -153,6 +153,7 @@ class _File:
     ) -> None:
         self._link, self._shown, self.clock = path, shown, clock
         self._path = os.path.realpath(path)  # its log lies beside the file itself
+        self._log, self._index = f"{self._path}-wal", f"{self._path}-shm"
         self._owner = os.getpid()
         self._gone = False
         self._unchanging: tuple[int, int, int] | None = None
@@ -281,7 +282,7 @@ class _File:
 
     def _check_log(self) -> None:
         """Raise where the log or its index were removed or replaced while they were open."""
-        beside = (identity(f"{self._path}-wal"), identity(f"{self._path}-shm"))
+        beside = (identity(self._log), identity(self._index))
         if self._beside is None:
             self._beside = beside
         if beside != self._beside or None in beside:
@@ -342,9 +343,9 @@ class _File:
 
     def commit(self) -> None:
         self.rows("COMMIT")
-        # Before anybody is told that it was kept.
-        self._check_place(write=True, done="what was just written may be lost")
-        self._check_log()
+        if self._synced:  # a promise: look before anybody is told that it was kept
+            self._check_place(write=True, done="what was just written may be lost")
+            self._check_log()
 
     def rollback(self) -> None:
         if not self.idle:
@@ -385,7 +386,7 @@ class _File:
             raise
 
     def _mine(self) -> apsw.Connection:
-        if self._owner != os.getpid():
+        if self._owner != This.pid:
             raise StoreError(forked(self._shown))
         assert self._db is not None
         return self._db

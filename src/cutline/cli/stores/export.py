@@ -15,10 +15,11 @@ import click
 from cutline.cli.printing import say
 from cutline.cli.shared import writable
 from cutline.cli.stores.opening import by_name, in_store, stored_campaign
-from cutline.figures.text import csv_writer, guarded
+from cutline.figures.text import FORMULAS, csv_writer
 
 Take = Callable[[list[dict[str, Any]]], None]
 
+WRITTEN = ("arm", "note")  # columns that hold what somebody else wrote
 SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 FORMATS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 
@@ -149,7 +150,16 @@ def _whole(out: str | None, *, binary: bool) -> Iterator[IO[Any]]:
 def _csv(file: IO[str], columns: dict[str, type]) -> Iterator[Take]:
     writer = csv_writer(file, list(columns))
     writer.writeheader()
-    yield lambda rows: writer.writerows(map(guarded, rows))
+
+    def take(rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            for name in WRITTEN:  # by people; all else is made here
+                cell = row.get(name)
+                if cell and cell[0] in FORMULAS:
+                    row[name] = f"'{cell}"
+        writer.writerows(rows)
+
+    yield take
 
 
 @contextlib.contextmanager

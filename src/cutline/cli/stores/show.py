@@ -307,7 +307,7 @@ def _rows(
     columns |= {name: [f"{getattr(count, name):,}" for count in counts] for name in beside}
     if called is not None:
         columns["called"] = [_called(bar, called.get(arm.arm)) for arm in arms]
-    return aligned([list(columns), *zip(*columns.values(), strict=True)], left=(0, 1, 2))
+    return aligned([list(columns), *zip(*columns.values(), strict=True)], left=(0, 1, 2, 4))
 
 
 def _proven(bar: Bar, arm: "ArmVerdict") -> str:

@@ -41,11 +41,11 @@ class ExponentialMixture(GammaMixture):
         """Against means of ``low`` or less: fewer events than total / low."""
         if low <= 0.0:
             return math.inf if low < 0.0 or total > 0.0 else 0.0
-        return log_mixture_of_fewer(pulls, total / low)
+        return log_mixture_of_fewer(pulls, min(total / low, 1e300))
 
     @staticmethod
     def log_below(pulls: float, total: float, high: float) -> float:
         """Against means of ``high`` or more: more events than total / high."""
         if high <= 0.0:
             return 0.0
-        return log_mixture_of_more(pulls, total / high)
+        return log_mixture_of_more(pulls, min(total / high, 1e300))
