@@ -104,8 +104,8 @@ class Rewards:
         A hair less at the upper end of bounded rewards, as sums are rounded: rewards that are all
         at the end have their mean there.
 
-        >>> Rewards("bounded", -1, 3).bar(2.0), Rewards("bounded", 0, 0.1).bar(0.1)
-        (3.0, 0.0999999999)
+        >>> Rewards("bounded", -1, 3).bar(2.0), Rewards("bounded", 0, 1).bar(1.0)
+        (3.0, 0.999999999)
         """
         tau = threshold - self.origin(threshold)
         return tau * HAIR if self.kind == "bounded" and threshold == self.high else tau
