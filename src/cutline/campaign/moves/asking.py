@@ -112,11 +112,11 @@ def _line(t: Transaction, terms: Terms, n: int) -> Iterator[Arm]:
     head = t.head
     resting, line = _Heap(t, terms), _Heap(t, terms)
     if terms.rests and head.failed:
-        for arm in t.resting(n, head.left):
+        for arm in t.resting(head.arms, head.left):  # some may cost too much further on
             resting.add(arm)
     size, last = 32, None  # arms are read a few at a time: most of a batch goes to a few
     while n:
-        while size and not line.before(last):
+        while size and (line.next() is None or not line.before(last)):
             found = t.first(min(size, n), head.left, last)
             for arm in found:
                 if (arm.priority or 0.0) < RESTING:
