@@ -1,7 +1,7 @@
 """Asks: which pulls are next."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cutline.campaign.moves.flying import drop, refuse_closed
@@ -106,15 +106,46 @@ class _Heap:
 
 def _line(t: Transaction, terms: Terms, n: int) -> Iterator[Arm]:
     """The arms to ask, one after another; each is expected to be handed out when it comes."""
+    head = t.head
     if terms.clocked:
-        yield from _clocked_line(t, terms, n)
-        return
+        return _clocked_line(t, terms, n)
+    if terms.rests and head.failed:
+        resting = t.resting(head.arms, head.left)  # some may cost too much further on
+        if resting:
+            return _line_with_resting(t, terms, n, resting)
+    return _plain_line(t, terms, n)
+
+
+def _plain_line(t: Transaction, terms: Terms, n: int) -> Iterator[Arm]:
+    head, place_of = t.head, terms.place
+    heap: list[tuple[Any, float, int, Arm]] = []
+    size, last = 32, None  # arms are read a few at a time: most of a batch goes to a few
+    while n:
+        while size and (last is None or not heap or heap[0][:2] > last):
+            found = t.first(min(size, n), head.left, last)
+            for arm in found:
+                heapq.heappush(heap, (arm.priority, arm.tie, arm.number, arm))
+                last = (arm.priority or 0.0, arm.tie)
+            size = 2 * size if len(found) == min(size, n) else 0
+        if not heap:
+            return
+        _, tie, number, arm = heap[0]
+        if head.budget is not None and arm.cost > head.budget - head.spent - head.reserved:
+            heapq.heappop(heap)
+            continue
+        yield arm
+        n -= 1
+        arm.priority = place_of(arm, head.told + head.flying)
+        t.placed(arm)
+        heapq.heapreplace(heap, (arm.priority, tie, number, arm))
+
+
+def _line_with_resting(t: Transaction, terms: Terms, n: int, arms: Sequence[Arm]) -> Iterator[Arm]:
     head = t.head
     resting, line = _Heap(t, terms), _Heap(t, terms)
-    if terms.rests and head.failed:
-        for arm in t.resting(head.arms, head.left):  # some may cost too much further on
-            resting.add(arm)
-    size, last = 32, None  # arms are read a few at a time: most of a batch goes to a few
+    for arm in arms:
+        resting.add(arm)
+    size, last = 32, None
     while n:
         while size and (line.next() is None or not line.before(last)):
             found = t.first(min(size, n), head.left, last)
@@ -124,8 +155,7 @@ def _line(t: Transaction, terms: Terms, n: int) -> Iterator[Arm]:
                 last = (arm.priority or 0.0, arm.tie)
             more = len(found) == min(size, n) and last is not None and last[0] < RESTING
             size = 2 * size if more else 0
-        heaps = (resting, line) if _is_turn_of_resting(head) else (line, resting)
-        for heap in heaps:
+        for heap in (resting, line) if _is_turn_of_resting(head) else (line, resting):
             asked = heap.next()
             if asked is not None:
                 yield asked
