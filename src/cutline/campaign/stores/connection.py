@@ -75,6 +75,9 @@ class Connection(Protocol):
     def clock(self) -> float:
         """The time, where the data is."""
 
+    def columns(self, table: str) -> set[str]:
+        """The names of a table's columns."""
+
     def version(self) -> int | None:
         """The version of the tables; None where there are none."""
 

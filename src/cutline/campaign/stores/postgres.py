@@ -213,6 +213,11 @@ class _Server:
             self._now = float(self.rows(f"SELECT {NOW}")[0][0])
         return self._now
 
+    def columns(self, table: str) -> set[str]:
+        sql = "SELECT column_name FROM information_schema.columns"
+        found = self.rows(f"{sql} WHERE table_schema = 'cutline' AND table_name = ?", [table])
+        return {row[0] for row in found}
+
     def version(self) -> int | None:
         if self.rows("SELECT to_regclass('cutline.version')")[0][0] is None:
             return None

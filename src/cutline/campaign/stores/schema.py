@@ -6,7 +6,7 @@ from cutline.campaign.errors import OlderStore, StoreError, UnknownCampaign
 from cutline.campaign.stores.connection import Connection, all_or_nothing
 from cutline.campaign.stores.rows import name_digest
 
-VERSION = 2
+VERSION = 3
 """The version of the tables below; a store says which it has."""
 
 TABLES = """
@@ -51,16 +51,34 @@ ALTER TABLE campaign ADD COLUMN failed BIGINT NOT NULL DEFAULT 0;
 ALTER TABLE campaign ADD COLUMN clock {real} NOT NULL DEFAULT 0;
 UPDATE campaign SET
     failed = (SELECT COALESCE(SUM(failed + lost), 0) FROM arm WHERE arm.campaign = campaign.id);
-ALTER TABLE campaign ADD COLUMN checksum BIGINT;
-ALTER TABLE arm ADD COLUMN failing_from BIGINT NOT NULL DEFAULT 0;
-ALTER TABLE arm ADD COLUMN name_digest {blob};
-ALTER TABLE arm ADD COLUMN checksum BIGINT;
-ALTER TABLE pull ADD COLUMN checksum BIGINT;
-ALTER TABLE event ADD COLUMN checksum BIGINT;
-DROP INDEX arm_name;
 """,
+    2: "",
 }
 """What turns a store of one version into one of the next, as SQL; {real} and so on as above."""
+
+
+ADDED_SINCE_2 = (
+    ("campaign", "checksum", "BIGINT"),
+    ("arm", "failing_from", "BIGINT NOT NULL DEFAULT 0"),
+    ("arm", "name_digest", "{blob}"),
+    ("arm", "checksum", "BIGINT"),
+    ("pull", "checksum", "BIGINT"),
+    ("event", "checksum", "BIGINT"),
+)
+
+
+def _add_columns(db: Connection) -> None:
+    """Add what is missing: stores that say version 2 were written with and without these.
+
+    Checksums of version 2 were not all made alike, so rows from before have none.
+    """
+    for table, column, kind in ADDED_SINCE_2:
+        if column not in db.columns(table):
+            db.script(f"ALTER TABLE {table} ADD COLUMN {column} {kind.format(**db.types)}")
+        elif column == "checksum":
+            db.script(f"UPDATE {table} SET checksum = NULL")
+    db.script("DROP INDEX arm_name;")
+    _digest_names(db)
 
 
 def _digest_names(db: Connection) -> None:
@@ -79,7 +97,7 @@ def _digest_names(db: Connection) -> None:
     db.script("CREATE UNIQUE INDEX arm_name ON arm (campaign, name_digest);")
 
 
-AFTERWARDS: dict[int, Callable[[Connection], None]] = {1: _digest_names}
+AFTERWARDS: dict[int, Callable[[Connection], None]] = {2: _add_columns}
 """What SQL alone cannot do of a migration, done after it."""
 
 

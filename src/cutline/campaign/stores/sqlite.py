@@ -400,6 +400,9 @@ class _File:
     def alone(self) -> None:
         """Beginning has locked the file."""
 
+    def columns(self, table: str) -> set[str]:
+        return {row[0] for row in self.rows("SELECT name FROM pragma_table_info(?)", [table])}
+
     def version(self) -> int | None:
         if self.rows("PRAGMA application_id")[0][0] == OURS:
             return int(self.rows("PRAGMA user_version")[0][0])
