@@ -44,7 +44,7 @@ figures: $(READY) ## the figures of the README and the docs, into docs/figures/
 	$(BIN)/cutline paper --games 100000 --out docs/figures
 	$(BIN)/cutline examples --games 4000 --out docs/figures
 	$(BIN)/cutline theory --experiment three-groups --games 100000 --plot docs/figures/bounds.png
-	$(BIN)/cutline plan --arms 200 --share 0.1 --threshold 0.01 --precision 0.005 --plot docs/figures/planning.png
+	$(BIN)/cutline plan --arms 200 --share 0.1 --at-most 0.01 --precision 0.005 --plot docs/figures/planning.png
 	$(BIN)/python -m cutline.figures.calibration --out docs/figures
 	$(BIN)/python -m cutline.figures.batches --out docs/figures
 

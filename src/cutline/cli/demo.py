@@ -149,10 +149,10 @@ def _say(verdict: "Verdict", spent: int, took: float, tests: "Dataset") -> None:
         f"{len(verdict.below)} do not, {len(verdict.undecided)} are undecided\n"
         f"chance that any is on the wrong side: at most {verdict.error_bound:.3f}"
     )
-    say("\n   runs  failed  known            the tests that took most")
+    say(f"\n   runs  failed  {'known':<33}  the tests that took most")
     for arm in sorted(verdict.arms, key=lambda arm: -arm.pulls)[:5]:
         known = Bar(THRESHOLD).known(arm)
-        say(f"{arm.pulls:7,}  {arm.mean:6.3f}  {known:<15}  {arm.arm}: {arm.proven}")
+        say(f"{arm.pulls:7,}  {arm.mean:6.3f}  {known:<33}  {arm.arm}: {arm.proven}")
     half = sorted(arm.pulls for arm in verdict.arms)[arms // 2]
     say(f"{half:7,}  is what half of the tests took at most")
     truth = dict(zip(tests.names, tests.arms.means.tolist(), strict=True))
