@@ -159,9 +159,6 @@ def interrupt_everywhere(store, clock, move, *, stride=1, confidence=0.9, error=
                 what(campaign, handed)
             except error:
                 pass
-            except (TypeError, ValueError):
-                # Where a value is read by code of its own, an ordinary error is a bad value.
-                assert error is Timeout
             except StoreError as refused:  # at a line from which it goes on by itself
                 raise AssertionError(f"{trap.sprung}: {refused}") from refused
         if trap.sprung is None:

@@ -280,3 +280,46 @@ def test_identify(tmp_path, monkeypatch):
             refused_clearly(name, partial(identify, **{**good, name: value}))
     for arms in (count(), None, 0.5, object()):
         assert refused_clearly("arms", partial(identify, **{**good, "arms": arms}))
+
+
+class Interrupted(Exception):
+    """Raised by a signal's handler, say."""
+
+
+class Slow:
+    """Something is raised while it is read."""
+
+    def __init__(self, error):
+        self._error = error
+
+    def __float__(self):
+        raise self._error
+
+    __str__ = __repr__ = __float__
+
+
+READERS = {
+    "a reward": lambda c, v: c.tell(c.ask(), v),
+    "a lease": lambda c, v: c.ask(lease=v),
+    "a name": lambda c, v: c.retire(v),
+    "a threshold": lambda c, v: Problem(**{**GOOD, "threshold": v}),
+    "a confidence": lambda c, v: c.verdict(confidence=v),
+    "in a message": lambda c, v: c.ask(v),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("error", [Interrupted, TimeoutError, KeyboardInterrupt])
+def test_what_is_raised_while_a_value_is_read_is_not_taken_for_a_bad_value(reader, error):
+    campaign = Campaign(Problem(**GOOD), budget=10)
+    with pytest.raises(error):
+        READERS[reader](campaign, Slow(error()))
+    assert campaign.ask()
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, ZeroDivisionError, RecursionError])
+def test_a_value_that_cannot_be_read_is_a_bad_value(reader, error):
+    campaign = Campaign(Problem(**GOOD), budget=10)
+    with pytest.raises((ValueError, TypeError)):
+        READERS[reader](campaign, Slow(error()))

@@ -6,6 +6,13 @@ from typing import Any
 
 import numpy as np
 
+# What somebody else's __float__, __str__ or __repr__ raises by mistake. Anything else passes
+# through: it may be raised by a signal's handler, such as a timeout, and is not the value's fault.
+MISTAKES = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, NameError, RuntimeError,
+    TypeError, ValueError,
+)  # fmt: skip
+
 
 def real(name: str, value: Any) -> float:
     """A finite number as a float; text is none, nor is a list of numbers.
@@ -26,8 +33,8 @@ def real(name: str, value: Any) -> float:
         number = float(value)
     except OverflowError:
         raise ValueError(f"{name} must be a finite number, got one that is too large") from None
-    except Exception:  # somebody else's code
-        raise ValueError(f"{name} must be a number, got {shown(value)}") from None
+    except MISTAKES as error:
+        raise ValueError(f"{name} must be a number, got {shown(value)}") from error
     if not math.isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {shown(value)}")
     return number
@@ -47,14 +54,14 @@ def as_text(name: str, value: object) -> str:
     """A value as text."""
     try:
         return str(value)
-    except Exception:  # somebody else's code
-        raise TypeError(f"{name} must be a text, got {shown(value)}") from None
+    except MISTAKES as error:
+        raise TypeError(f"{name} must be a text, got {shown(value)}") from error
 
 
 def shown(value: object) -> str:
     """A value as a message shows it: in short, whatever it is."""
     try:
         text = repr(value)
-    except Exception:  # somebody else's code
+    except MISTAKES:
         text = f"a {type(value).__name__}"
     return text if len(text) <= 100 else f"{text[:97]}..."

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from cutline.core.numbers import real, shown
+from cutline.core.numbers import MISTAKES, real, shown
 
 _RANGES = {
     "binary": (0.0, 1.0),
@@ -110,19 +110,9 @@ class Rewards:
         tau = threshold - self.origin(threshold)
         return tau * HAIR if self.kind == "bounded" and threshold == self.high else tau
 
-    def check(self, value: float) -> float:
+    def check(self, value: Any) -> float:
         """The reward as a float, or a ValueError that says why it cannot be one."""
-        plain = type(value) is float or type(value) is int
-        if not plain and (isinstance(value, str | bytes) or not hasattr(value, "__float__")):
-            raise ValueError(f"a reward must be a number, got {shown(value)}")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        except Exception:  # somebody else's code
-            if plain:
-                raise  # a timeout by signal, say: it does not come from the value
-            raise ValueError(f"a reward must be a number, got {shown(value)}") from None
+        number = value if type(value) is float else _number(value)
         if self.kind == "binary" and number in (0.0, 1.0):
             return number
         if not math.isfinite(number):
@@ -140,6 +130,20 @@ class Rewards:
                 f"{shown(value)}"
             )
         return number
+
+
+def _number(value: Any) -> float:
+    """A value as a float; one that is too large for it is infinite."""
+    if type(value) is not int and (
+        isinstance(value, str | bytes) or not hasattr(value, "__float__")
+    ):
+        raise ValueError(f"a reward must be a number, got {shown(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except MISTAKES as error:
+        raise ValueError(f"a reward must be a number, got {shown(value)}") from error
 
 
 def _is(given: object, own: float) -> bool:
