@@ -1,8 +1,9 @@
-"""Kill the workers of a campaign for a while, and see that nothing is lost.
+"""Kill or interrupt the workers of a campaign for a while, and see that nothing is lost.
 
     python tools/soak.py --store sqlite --minutes 10 --workers 8
     python tools/soak.py --store postgres --minutes 10 --workers 8
     python tools/soak.py --store sqlite --minutes 10 --forks
+    python tools/soak.py --store postgres --minutes 10 --interrupts
 
 Workers ask, tell, fail, send heartbeats, add and retire arms. They are killed (SIGKILL) at random
 moments and at the named points of a transaction, or frozen past their lease, and started again; a
@@ -10,7 +11,9 @@ PostgreSQL server that was started for this is killed too. In the end they are l
 budget is spent, and then everything is checked: the audit, the budget to the last unit, and every
 answer that a worker ever got. With --forks, families of processes fork before, between and after
 calls while one of them closes the campaign, exits or is killed, and every acknowledged tell must be
-there. Exit code 1 if anything is wrong. The tests use the same engine.
+there. With --interrupts nobody is killed: signals whose handler raises come at random moments of
+the workers' calls, which they make again; meanwhile nobody else may be held up for long. Exit code
+1 if anything is wrong. The tests use the same engine.
 """
 
 import argparse
@@ -42,6 +45,8 @@ WORKER = Path(__file__).parents[1] / "tests" / "campaign" / "worker.py"
 MOVES = ("ask", "tell", "fail", "heartbeat", "give back", "add", "retire")
 POINTS = ("before", "written", "committed")
 LEASE = 1.0  # seconds
+HELD_UP = 4.0  # seconds that a call may take while others are interrupted; a server ends what is
+# left open after 5
 PATIENCE = 120.0  # seconds that anything may take before we give up
 
 
@@ -130,11 +135,13 @@ class Outcome:
     pulls: int
     spent: int
     events: int
+    interrupts: int
+    slowest: float
     faults: tuple[str, ...]
 
 
 class Soak:
-    """A campaign, its workers, and somebody who kills them.
+    """A campaign, its workers, and somebody who kills them, or interrupts them.
 
     ``outage`` is called now and then: it ends the server and starts it again.
     """
@@ -148,6 +155,7 @@ class Soak:
         confidence: float | None = None,
         every: float = 0.03,
         outage: Callable[[], None] | None = None,
+        interrupts: bool = False,
         seed: int = 1,
     ) -> None:
         self._chance = random.Random(seed)
@@ -157,7 +165,7 @@ class Soak:
         self._campaign = Campaign(
             # Rewards are coins, so no arm is ever proven and the budget decides.
             Problem(arms=names, threshold=0.5, precision=0.01, rewards="binary"),
-            budget=500,
+            budget=200 if interrupts else 500,
             confidence=confidence,
             store=store,
             cost={name: 1 + i % 2 for i, name in enumerate(names)},
@@ -166,6 +174,8 @@ class Soak:
         self._nursery = Nursery()
         self._workers: dict[int, int] = {}  # place -> process id
         self._frozen: dict[int, float] = {}  # process id -> until when
+        self._interrupts = interrupts
+        self._slowest = 0.0
         self.kills = self.freezes = self.outages = 0
 
     def run(self, *, kills: int = 0, seconds: float = 0.0) -> Outcome:
@@ -173,7 +183,10 @@ class Soak:
         until = time.monotonic() + seconds
         with self._nursery:
             while self.kills < kills or time.monotonic() < until:
-                self._harm()
+                if self._interrupts:
+                    self._interrupt()
+                else:
+                    self._harm()
                 self._replace()
                 self._feed()
                 time.sleep(self._chance.expovariate(1.0 / self._every))
@@ -199,6 +212,15 @@ class Soak:
         else:
             self._nursery.signal(pid, signal.SIGKILL)
 
+    def _interrupt(self) -> None:
+        """A signal from outside, beside those that the workers send themselves."""
+        if self._workers:
+            pid = self._workers[self._chance.choice(list(self._workers))]
+            self._nursery.signal(pid, signal.SIGUSR1)
+        start = time.monotonic()
+        self._campaign.store.run("main", "ask", lambda t: None)  # as one who is not interrupted
+        self._slowest = max(self._slowest, time.monotonic() - start)
+
     def _replace(self, **options: Any) -> None:
         """Start workers where there are none any more."""
         self._nursery.poll()
@@ -212,7 +234,10 @@ class Soak:
                 self._workers[place] = self._start(place, **options)
 
     def _start(self, place: int, **options: Any) -> int:
-        if not options and self._chance.random() < 0.3:  # it will kill itself, at a named point
+        if self._interrupts:
+            server = "://" in self._campaign.store.where  # which takes longer to answer
+            options = {"interrupts": True, "most": 0.03 if server else 0.004, **options}
+        elif not options and self._chance.random() < 0.3:  # it will kill itself, at a named point
             point = f"{self._chance.choice(MOVES)} {self._chance.choice(POINTS)}"
             options = {"point": point, "nth": self._chance.randint(1, 5)}
         return self._nursery.start(
@@ -260,16 +285,21 @@ class Soak:
         codes = Counter(self._nursery.ended.values())
         faults += [f"{n} workers ended with {code}" for code, n in codes.items() if code > 0]
         head = self._campaign.access.head()
-        answers = len(acknowledged(self._folder))
+        kinds = Counter(kind for kind, *_ in acknowledged(self._folder))
+        interrupts = kinds.pop("interrupted", 0)
+        if self._interrupts and self._slowest > HELD_UP:
+            faults.append(f"a call was held up for {self._slowest:.1f} seconds")
         self._campaign.store.release()
         return Outcome(
             self.kills,
             self.freezes,
             self.outages,
-            answers,
+            kinds.total(),
             head.pulls,
             head.spent,
             head.events,
+            interrupts,
+            self._slowest,
             tuple(faults),
         )
 
@@ -435,6 +465,7 @@ def main() -> int:
     says.add_argument("--workers", type=int, default=8)
     says.add_argument("--seed", type=int, default=1)
     says.add_argument("--forks", action="store_true", help="fork families of processes instead")
+    says.add_argument("--interrupts", action="store_true", help="interrupt workers, kill nobody")
     given = says.parse_args()
     if given.forks:
         return soak_forks(given.store, 60.0 * given.minutes, given.seed)
@@ -446,9 +477,20 @@ def main() -> int:
         where, outage = (
             (given.at, None) if given.at else stack.enter_context(a_store(given.store, folder))
         )
-        soak = Soak(where, folder, workers=given.workers, outage=outage, seed=given.seed)
+        soak = Soak(
+            where, folder, workers=given.workers, outage=outage, interrupts=given.interrupts,
+            seed=given.seed,
+        )  # fmt: skip
         outcome = soak.run(seconds=60.0 * given.minutes)
-    print(f"kills     {outcome.kills}, and {outcome.freezes} freezes, {outcome.outages} outages")
+    if given.interrupts:
+        print(
+            f"signals   {outcome.interrupts} calls interrupted, and made again; nobody else was "
+            f"held up for more than {outcome.slowest:.2f} seconds"
+        )
+    else:
+        print(
+            f"kills     {outcome.kills}, and {outcome.freezes} freezes, {outcome.outages} outages"
+        )
     print(
         f"pulls     {outcome.pulls} asked, {outcome.spent} units spent, {outcome.answers} answers"
     )

@@ -5,15 +5,16 @@ it comes, the next call works, nobody else is held up, and nothing is half made.
 """
 
 import os
-import random
 import signal
 import sys
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import soak
 
 import cutline
 from cutline import Problem
@@ -32,10 +33,10 @@ class Timeout(Exception):
 
 
 class Trap:
-    """Raises at the nth line of the package that is run within it."""
+    """Raises at the nth line of the package, or of a file, that is run within it."""
 
-    def __init__(self, nth, error=Stop):
-        self._left, self._error = nth, error
+    def __init__(self, nth, error=Stop, inside=PACKAGE):
+        self._left, self._error, self._inside = nth, error, inside
         self.sprung = None
 
     def __enter__(self):
@@ -47,12 +48,12 @@ class Trap:
         sys.settrace(self._before)
 
     def _call(self, frame, event, arg):
-        return self._line if frame.f_code.co_filename.startswith(PACKAGE) else None
+        return self._line if frame.f_code.co_filename.startswith(self._inside) else None
 
     def _line(self, frame, event, arg):
         if event == "line" and self.sprung is None:
             if self._left == 0:
-                self.sprung = f"{frame.f_code.co_filename[len(PACKAGE) :]}:{frame.f_lineno}"
+                self.sprung = f"{frame.f_code.co_filename}:{frame.f_lineno}"
                 raise self._error
             self._left -= 1
         return self._line
@@ -239,79 +240,62 @@ def test_raised_at_every_line_of_making_and_opening(store, clock, what):
         other.release()
 
 
-# Real signals, at any moment, in Python and below it.
+# Real signals, at any moment, in Python and below it; tools/soak.py --interrupts for longer.
 
 
-class Alarm:
-    """Signals at random moments, while it is on; each raises."""
-
-    def __init__(self, chance, error):
-        self._chance, self._error, self.on = chance, error, False
-        self.fired = 0
-
-    def __enter__(self):
-        self._before = signal.signal(signal.SIGALRM, self._ring)
-        return self
-
-    def __exit__(self, *_):
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, self._before)
-
-    def _ring(self, number, frame):
-        if self.on:
-            self.fired += 1
-            raise self._error
-
-    def call(self, what, *given, most=0.002):
-        """Call something; None where it was interrupted."""
-        again = self._chance.choice([0.0, 0.0, 0.00005, 0.0003])
-        try:
-            try:
-                self.on = True
-                signal.setitimer(signal.ITIMER_REAL, self._chance.uniform(0.00001, most), again)
-                return what(*given)
-            finally:
-                self.on = False
-                signal.setitimer(signal.ITIMER_REAL, 0)
-        except self._error:
-            self.on = False
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            return None
+@pytest.mark.parametrize("seed", range(2))
+def test_signals_at_any_moment_in_memory(nursery, tmp_path, seed):
+    """The worker itself checks what it was told, and the audit."""
+    worker = nursery.start(
+        "work_in_memory", log=str(tmp_path / "one.log"), arms=["a", "b", "c"], most=0.0002,
+        settings={"budget": 600, "lease": 0.2}, seed=seed,
+    )  # fmt: skip
+    assert nursery.wait(worker) == [0], soak.acknowledged(tmp_path)[-1]
+    said = Counter(kind for kind, *_ in soak.acknowledged(tmp_path))
+    assert said["interrupted"] > 100
+    assert said["looked"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, Timeout])
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # closed by Python
-def test_signals_at_any_moment(store, clock, error):
+def test_signals_at_any_moment(address, tmp_path):
     """Acknowledged tells are kept, the rest is as if it had never been asked for or told."""
-    seconds, chance = 1.0, random.Random(1)
-    campaign = new(store, budget=10**6, confidence=None)
-    other = None if store.where == "memory" else type(store)(store.where, clock, wait=1.0)
-    most = {"memory": 0.0001}.get(store.where, 0.003)
-    told, until, turn = [], time.monotonic() + seconds, 0
-    with Alarm(chance, error) as alarm:
-        while time.monotonic() < until:
-            turn += 1
-            pull = alarm.call(campaign.ask, most=most)
-            if pull:
-                reward = turn % 2
-                said = alarm.call(campaign.tell, pull, reward, most=most)
-                if said is None:  # told once more, it counts once
-                    said = campaign.tell(pull, reward)
-                    assert said in ("counted", "again")
-                told.append((pull.id, reward))
-            if turn % 20 == 0:
-                alarm.call(campaign.verdict, most=most)
-                hold_up_nobody(store, other, "main")
-            if turn % 50 == 0:
-                alarm.call(store.release)
-    assert alarm.fired > 20
-    hold_up_nobody(store, other, "main")
-    assert audit(campaign).holds
-    with store.begin("main", "look") as t:
-        kept = {pull.id: pull.reward for pull in t.since(0) if pull.reward is not None}
-    assert [(handle, kept.get(handle)) for handle, _ in told] == told
-    if other is not None:
-        other.release()
+    outcome = soak.Soak(address, tmp_path, workers=3, interrupts=True).run(seconds=1.5)
+    assert outcome.faults == ()
+    assert outcome.interrupts > 50
+    assert outcome.spent > 100
+    assert outcome.kills == 0
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # closed by Python
+def test_what_psycopg_takes_for_a_fault_of_its_own_is_passed_on(database):
+    """It makes an error of its own out of anything that is raised in some places."""
+    from psycopg import conninfo
+
+    campaign, at = new(database), 0
+    while True:
+        campaign.store.release()
+        with Trap(at, Timeout, conninfo.__file__) as trap:
+            try:
+                try:
+                    raise KeyError("x")  # which the caller handles: psycopg has no part in it
+                except KeyError:
+                    assert campaign.ask(lease=0.001)
+            except Timeout:
+                pass
+        if trap.sprung is None:
+            break
+        assert campaign.ask(lease=0.001)
+        at += 5
+    assert at > 50
+    campaign.store.release()
+
+
+def test_what_the_caller_handles_is_not_taken_for_an_interrupt():
+    store = open_store("postgresql://nobody@127.0.0.1:1/none", wait=0.0)
+    try:
+        raise Timeout
+    except Timeout:
+        with pytest.raises(StoreError, match="does not answer"):
+            Campaign.open(store)
 
 
 def test_a_call_from_a_signal_handler_is_refused_and_does_not_hang(store):

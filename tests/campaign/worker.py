@@ -16,12 +16,14 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 import traceback
 from importlib import import_module
+from itertools import count
 
 from cutline import Problem
-from cutline.campaign import Campaign, StoreError, StoreUnavailable, open_store
+from cutline.campaign import Campaign, StoreError, StoreUnavailable, audit, open_store
 from cutline.campaign.stores import base, schema
 
 
@@ -89,7 +91,7 @@ class Work:
     def _tell_all(self, pulls):
         good = [p for p in pulls if p.arm not in (self._fails, self._hangs)]
         rewards = [reward_of(p) for p in good]
-        said = self._campaign.tell_many(zip(good, rewards, strict=True))
+        said = self._campaign.tell_many(list(zip(good, rewards, strict=True)))
         for pull, reward, answer in zip(good, rewards, said, strict=True):
             self._log("tell", pull.id, reward, answer)
         for pull in pulls:
@@ -128,8 +130,98 @@ class Work:
                 raise
 
 
+class Timeout(Exception):
+    """An interrupt that looks like an ordinary error."""
+
+
+class Restless:
+    """A campaign whose calls are interrupted by signals, and made again until they come through.
+
+    Signals come from a timer of its own, at random moments within ``most`` seconds, and from
+    outside (SIGUSR1). Their handler raises, once or several times in a call, but only in a call.
+    """
+
+    def __init__(self, campaign, log, options):
+        self._campaign, self._log = campaign, log
+        self._chance = random.Random(options.get("seed", 0))
+        self._most = options.get("most", 0.004)
+        self._error, self._left = Timeout, 0
+        for number in (signal.SIGALRM, signal.SIGUSR1):
+            signal.signal(number, self._ring)
+        # Raised where Python cannot pass it on, in a weak reference's callback say, it is gone;
+        # without a word, by a function in which no signal is handled.
+        sys.unraisablehook = id
+
+    def _ring(self, number, frame):
+        if self._left and frame.f_code is not Restless.call.__code__:
+            self._left -= 1
+            raise self._error
+
+    def __getattr__(self, name):
+        made = getattr(self._campaign, name)
+        return lambda *given, **named: self.call(made, given, named)
+
+    def call(self, made, given, named):
+        for tries in count():
+            self._error = self._chance.choice([KeyboardInterrupt, Timeout])
+            again = self._chance.choice([0.0, 0.0, 0.00005, 0.0003])
+            # More and more time, or a server that is called anew each time would never answer.
+            first = self._chance.uniform(0.00001, self._most * 1.5**tries)
+            signal.setitimer(signal.ITIMER_REAL, first, again)
+            self._left = self._chance.choice([1, 1, 2, 5])
+            try:
+                return made(*given, **named)
+            except (KeyboardInterrupt, Timeout):
+                pass
+            finally:
+                self._left = 0
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            self._log("interrupted")
+
+
 def work(options, log):
-    Work(Campaign.open(options["store"], options.get("name", "main")), log, options).run()
+    campaign = Campaign.open(options["store"], options.get("name", "main"))
+    if options.get("interrupts"):
+        campaign = Restless(campaign, log, options)
+    Work(campaign, log, options).run()
+
+
+def work_in_memory(options, log):
+    """The same without a store, where nobody else can check it afterwards; a thread looks on."""
+    campaign = make({**options, "store": None})
+    over, looks = threading.Event(), []
+
+    def look():
+        while not over.is_set():
+            start = time.monotonic()
+            campaign.verdict()
+            looks.append(time.monotonic() - start)
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    told = []
+
+    def keep(*what):
+        told.append(what)
+        log(*what)
+
+    restless = Restless(campaign, keep, options)
+    Work(restless, keep, {"work": 1e-6, **options}).run()
+    over.set()
+    thread.join(20.0)
+    assert not thread.is_alive(), "another thread is held up"
+    report = audit(campaign)
+    assert report.holds, report.faults
+    with campaign.store.begin("main", "look") as t:
+        assert (t.head.spent, t.head.flying) == (t.head.budget, 0), t.head
+        kept = {pull.id: pull for pull in t.since(0)}
+    for kind, *what in told:
+        if kind == "tell":
+            row = kept[what[0]]
+            value = row.late if what[2] == "late" else row.reward
+            assert value == what[1], (what, row)
+    log("looked", len(looks), max(looks))
 
 
 def make(options):
@@ -278,7 +370,7 @@ def run(options):
         raise
 
 
-TASKS = {f.__name__: f for f in (work, create, move, upgrade, freeze, family)}
+TASKS = {f.__name__: f for f in (work, work_in_memory, create, move, upgrade, freeze, family)}
 
 
 class Nursery:
@@ -339,6 +431,7 @@ def main():
     for store in ("sqlite", "postgres"):  # imported once, before the forks
         with contextlib.suppress(StoreError):  # no psycopg here
             import_module(f"cutline.campaign.stores.{store}")
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until a worker is ready for it
     nursery = Nursery()
     print(json.dumps("ready"), flush=True)
     try:

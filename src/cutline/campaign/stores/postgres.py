@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -13,6 +14,7 @@ from cutline.campaign.stores.guard import This
 from cutline.campaign.stores.rows import SELECT_HEAD
 from cutline.campaign.stores.schema import make_tables, upgrade_tables
 from cutline.campaign.stores.sql import SQLStore
+from cutline.core.numbers import MISTAKES
 
 try:
     import psycopg
@@ -146,13 +148,19 @@ class _Server:
         if self._owner != This.pid:
             raise StoreError(forked(without_password(self._url)))
         self._inside = True  # and it stays so where an interrupt comes before the answer
+        handled = sys.exception()
+        told: BaseException
         try:
             answer = what()
             self._inside = False
             return answer
         except psycopg.Error as error:
-            self._inside = False
-            told = _told(error, without_password(self._url))
+            interrupt = _interrupt(error, handled)
+            if interrupt is None:
+                self._inside = False
+                told = _told(error, without_password(self._url))
+            else:
+                told = interrupt
         # Out here it does not carry psycopg's error along, which knows the whole address.
         raise told
 
@@ -250,6 +258,19 @@ def _parts(url: str) -> dict[str, Any] | None:
         return conninfo_to_dict(url)
     except (psycopg.Error, UnicodeError):
         return None
+
+
+def _interrupt(error: BaseException, handled: BaseException | None) -> BaseException | None:
+    """What a signal's handler raised and psycopg took for a fault of its own, if it was so.
+
+    ``handled`` is what the caller was dealing with already: psycopg had no part in that.
+    """
+    found = error.__context__
+    while found is not None and found is not handled:
+        if not isinstance(found, (psycopg.Error, OSError, *MISTAKES)):
+            return found
+        found = found.__context__
+    return None
 
 
 def _told(error: psycopg.Error, shown: str) -> StoreError:
