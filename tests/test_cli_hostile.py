@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cutline import Problem
-from cutline.campaign import Campaign, identify
+from cutline.campaign import Campaign, NothingWorks, identify
 from cutline.cli import printing
 from cutline.core.text import visible
 
@@ -138,6 +138,21 @@ def test_csv_on_a_terminal_is_shown_and_in_a_pipe_is_data(store, tmp_path):
     assert [row["arm"] for row in rows] == [f"'{EVIL}", f"'{EVIL}2", f"'{EVIL}3"]
 
 
+def test_csv_of_show_keeps_names_apart(tmp_path):
+    """What a terminal would obey was left out in a pipe, so that two names became one."""
+    names = ["x\x1b[31mred", "xred"]
+    problem = Problem(arms=names, threshold=0.5, rewards="binary")
+    Campaign(problem, budget=9, store=str(tmp_path / "n.db")).close()
+    for words in ("show --format csv", "list --format csv"):
+        done = subprocess.run(
+            [sys.executable, "-m", "cutline", *words.split(), "--store", "n.db"],
+            capture_output=True, cwd=tmp_path, check=True,
+        )  # fmt: skip
+        rows = list(csv.DictReader(io.StringIO(done.stdout.decode(), newline="")))
+        if "arm" in rows[0]:
+            assert [row["arm"] for row in rows] == names
+
+
 def in_terminal(words, folder, columns=120):
     """All that a command writes to a terminal of its own."""
     ours, theirs = pty.openpty()
@@ -193,11 +208,15 @@ def test_what_python_shows_is_visible_too(store, recwarn, capsys):
     def broken(arm):
         raise ValueError(EVIL)
 
-    identify(
-        broken, [EVIL, EVIL + "2"], threshold=0.5, rewards="binary", budget=20, unit=EVIL,
-        patience=1, progress=True,
-    )  # fmt: skip
-    assert recwarn.list
+    def partly(arm):
+        return arm == EVIL or broken(arm)
+
+    given = {"threshold": 0.5, "rewards": "binary", "unit": EVIL, "progress": True}
+    with pytest.raises(NothingWorks) as nothing:
+        identify(broken, [EVIL, EVIL + "2"], budget=20, **given)
+    assert not obeyed(str(nothing.value))
+    identify(partly, [EVIL, EVIL + "2"], budget=200, **given)
+    assert "failures in a row" in str(recwarn.list[-1].message)
     assert not any(obeyed(str(each.message)) for each in recwarn.list)
     assert not obeyed(capsys.readouterr().err.replace("\r", ""))
 

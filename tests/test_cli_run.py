@@ -23,7 +23,7 @@ from cutline.campaign.runner.lookout import POOL, Lookout
 from cutline.cli import main
 from cutline.cli.run.arms import read_arms
 from cutline.cli.run.axis import scale, strip
-from cutline.cli.run.screen import Screen
+from cutline.cli.run.screen import Lines, Screen, view_for
 from cutline.cli.run.trial import Outcome, Trial, codes
 from cutline.cli.run.watch import Watch
 from cutline.core.bar import Bar
@@ -702,11 +702,19 @@ def test_what_was_not_kept_cannot_go_on(run):
         (
             "--arms 0,1 --at-least 0.5 --budget 4 --confidence 0.9",
             EXIT,
-            "confidence was None and is now 0.9",
+            "confidence was not given and is now 0.9",
         ),
         ("--arms 0,1 --at-least 0.5 --budget 4", ["true", "{arm}"], "command was 'sh -c"),
-        ("--arms 0,1 --at-least 0.5 --budget 4 --zero-on 2", EXIT, "zero-on was [] and is now [2]"),
-        ("--arms 0,1 --at-least 0.5 --budget 4 --timeout 3", EXIT, "timeout was None and is now 3"),
+        (
+            "--arms 0,1 --at-least 0.5 --budget 4 --zero-on 2",
+            EXIT,
+            "zero-on was not given and is now 2.",
+        ),
+        (
+            "--arms 0,1 --at-least 0.5 --budget 4 --timeout 3",
+            EXIT,
+            "timeout was not given and is now 3",
+        ),
     ],
 )
 def test_other_arguments_are_another_campaign(run, words, command, says):
@@ -726,7 +734,49 @@ def test_other_fields_are_another_campaign(run):
     Path("a.csv").write_text("arm,n\na,1\n")
     ran = run("--arms a.csv --at-least 0.5 --budget 2", command)
     assert ran.code == 2
-    assert "fields of the arms" in ran.err
+    assert ": the fields of the arms are others. Give the same arguments" in ran.err
+
+
+def test_other_arms_are_named_and_nothing_that_follows_from_them(run):
+    """A digest of fields and a count of arms told nobody anything."""
+    run("--arms 0,1 --at-least 0.5 --budget 4")
+    ran = run("--arms 0,1,2 --at-least 0.5 --budget 4")
+    assert "its 2 arms are not these 3: with 2. Give the same arguments as before" in ran.err
+    ran = run("--arms 0,1,2 --at-least 0.5 --budget 4 --seed 1")
+    assert "with 2; seed was 0 and is now 1. Give" in ran.err
+
+
+def test_arms_that_name_nothing_are_refused(run):
+    for nothing in ("''", "' '"):
+        ran = run(f"--arms {nothing} --at-least 0.5 --budget 4")
+        assert ran.code == 2
+        assert "--arms names nothing" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("bar", "instead"),
+    [
+        ("--at-most 0", "ask --at-most 0.005 --precision 0.005"),
+        ("--at-least 1", "ask --at-least 0.995 --precision 0.005"),
+        ("--at-least 0.99", None),
+    ],
+)
+def test_a_spent_budget_at_a_bar_that_cannot_be_proven_says_what_to_ask(run, bar, instead):
+    """More of the budget would never do."""
+    ran = run(f"--arms 0,1 {bar} --budget 9")
+    assert "the budget is spent" in ran.err
+    assert ("no budget proves that an arm never fails" in ran.err) == (instead is not None)
+    assert (instead or "") in ran.err
+
+
+def test_a_bar_close_to_an_end_is_not_shown_as_the_end(run):
+    ran = run("--arms 0 --at-least 0.999999999999 --budget 3")
+    assert "(pass rate at least 0.999999999999)" in ran.out
+
+
+def test_one_pull_is_no_plural(run):
+    ran = run("--arms 1 --at-least 1 --budget 1")
+    assert "1 fails the bar: pass rate 0, less than 0.9866, 1 pull\n" in ran.err
 
 
 def test_a_command_that_never_gave_a_reward_may_be_mended(run):
@@ -1123,6 +1173,31 @@ def test_the_picture_fits_the_screen(monkeypatch):
     assert "3 of another run" in captured.get()
     assert lines[-1].count("┼") + lines[-1].count("●") >= 1
     assert "long_" in lines[-1]
+
+
+@pytest.mark.parametrize("columns", [20, 40, 54])
+def test_the_picture_has_no_line_that_wraps(monkeypatch, columns):
+    """Rows that wrapped were left standing each time the view was drawn again."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", "12")
+    campaign = campaign_of([f"arm {i}" for i in range(9)], [0.9] * 9, 200)
+    bar = Bar(0.9, 0.05, "at least", "pass rate")
+    screen = Screen("title " * 30, bar)
+    with screen._console.capture() as captured:
+        screen._console.print(screen.picture(Watch(campaign, bar), [], 3))
+    lines = captured.get().splitlines()
+    assert len(lines) == 4 + 2 + 5  # the spend, the head of the table, its rows
+    assert max(map(len, lines)) <= columns
+    assert lines[-1].startswith("arm ")
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines(monkeypatch):
+    """Nothing was shown there until the end."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    bar = Bar(0.9, 0.05, "at least", "pass rate")
+    for term, view in (("dumb", Lines), ("xterm", Screen)):
+        monkeypatch.setenv("TERM", term)
+        assert isinstance(view_for("title", bar), view)
 
 
 def test_lines_where_there_is_no_terminal(run):

@@ -163,6 +163,8 @@ def test_the_name_may_be_left_out_where_there_is_one_campaign(run):
     assert ran.err == (
         "cutline: there is no campaign 'dayly' in cutline.db; it holds nightly, weekly\n"
     )
+    play(name="bar 1, auto")  # a name as it would be typed: where it ends can be seen
+    assert "it holds nightly, weekly, 'bar 1, auto'\n" in run("show --name bar").err
 
 
 # list

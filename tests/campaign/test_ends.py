@@ -3,6 +3,8 @@
 import json
 import math
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,22 @@ def test_campaigns_from_before_open_and_follow_from_their_events(earlier, name):
         campaign.tell(pull, 1.0)
     found = audit(campaign)
     assert found.holds, found.faults
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("past 1", "precision 0.1 around threshold 0.95 reaches past 1"),
+        ("out of range", "threshold 90 is out of reach"),
+        ("touches 1", None),
+    ],
+)
+def test_show_says_what_is_wrong_with_a_bar_from_before(earlier, name, says):
+    """An arm that never failed was "proven below, less than 1" without a word."""
+    words = [sys.executable, "-m", "cutline", "show", "--store", earlier, "--name", name]
+    ran = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert ("that is refused now" in ran.stderr) == (says is not None)
+    assert (says or "") in ran.stderr
 
 
 def test_recorded_rewards_at_the_end_of_a_range_that_rounds():

@@ -14,6 +14,7 @@ from cutline.core.bar import Bar
 from cutline.core.problem import Problem
 from cutline.rules import RULES, Rule, parse_rule
 
+FIELDS = "fields of the arms"  # of `cutline run`: a fingerprint of them
 AGREED = ("rewards", "rule", "budget", "confidence", "lost", "seed", "declared", "unit")
 
 
@@ -23,7 +24,10 @@ def see_that_it_is(access: Access, mine: Head, arms: Sequence[Arm]) -> None:
     differs = []
     if was["digest"] != now["digest"]:
         own = question(arms, access.terms(mine.settings))
-        differs.append(_difference(access.do("look", _first_question), own))
+        began = access.do("look", _first_question)
+        differs.append(_difference(began, own))
+        if began.arms != own.arms:
+            now = _with_what_follows(was, now, len(began.arms), len(own.arms))
     put = _bars_differ(was.get("asked"), now["asked"]) if "asked" in was else None
     if put is not None:  # said as the bar was put, and not as a threshold beside
         differs = [put, *(text for text in differs if not text.startswith("threshold of "))]
@@ -87,13 +91,37 @@ def _first_question(t: Transaction, terms: Terms) -> Problem:
     return question(t.all_arms()[: t.head.settings["first_arms"]], terms)
 
 
+def _with_what_follows(
+    was: dict[str, Any], now: dict[str, Any], before: int, arms: int
+) -> dict[str, Any]:
+    """The new settings without the differences that other arms bring about by themselves."""
+    about = {**now["about"]}
+    if FIELDS in about:
+        about[FIELDS] = was["about"].get(FIELDS)
+    follows = (was["declared"], now["declared"]) == (before, arms)
+    return {**now, "about": about, "declared": was["declared"] if follows else now["declared"]}
+
+
 def _changes(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """What is another now, in words."""
+    """Describe each setting that differs."""
+    differ = [name for name in sorted(was.keys() | now.keys()) if was.get(name) != now.get(name)]
     return [
-        f"{name} was {was.get(name)!r} and is now {now.get(name)!r}"
-        for name in sorted(was.keys() | now.keys())
-        if was.get(name) != now.get(name)
+        f"the {name} are others"  # what is kept of them is a fingerprint
+        if name == FIELDS
+        else f"{name} was {_in_words(was.get(name))} and is now {_in_words(now.get(name))}"
+        for name in differ
     ]
+
+
+def _in_words(value: object) -> str:
+    """Show the value of a setting; one that was not given is said to be that.
+
+    >>> _in_words(None), _in_words([]), _in_words([2, "SIGSEGV"]), _in_words("auto")
+    ('not given', 'not given', "2, 'SIGSEGV'", "'auto'")
+    """
+    if value is None or value == []:
+        return "not given"
+    return ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
 
 
 def _agree(t: Transaction, terms: Terms, about: dict[str, Any]) -> list[str]:

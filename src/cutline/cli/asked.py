@@ -55,19 +55,29 @@ def check_within(
     check_band(asked, flag(name))
 
 
-def check_has_an_end(name: str, value: float, precision: float, rewards: "Rewards") -> None:
-    """Refuse to go without a budget to a bar at the end of a rate: it cannot be proven."""
-    if (name, value, precision) == ("at_most", 0.0, 0.0) and rewards.kind == "binary":
+def provable(name: str, value: float, precision: float, measure: str) -> str | None:
+    """What to ask in place of a bar at the end of a rate, which cannot be proven to be cleared."""
+    if (name, value, precision, measure) == ("at_most", 0.0, 0.0, FAILURE_RATE):
         near, proven = "0.005", "fails less than 1 % of the time"
-    elif (name, value, precision) == ("at_least", 1.0, 0.0) and rewards.kind == "binary":
+    elif (name, value, precision, measure) == ("at_least", 1.0, 0.0, PASS_RATE):
         near, proven = "0.995", "passes more than 99 % of the time"
     else:
-        return
-    raise click.UsageError(
-        f"{flag(name)} {value:g} needs a --budget: no number of trials proves that an arm never "
-        f"fails. To do without one, ask {flag(name)} {near} --precision 0.005: one failure then "
-        f"proves that an arm fails the bar, and enough passes that it {proven}"
+        return None
+    return (
+        f"ask {flag(name)} {near} --precision 0.005: one failure then proves that an arm fails the "
+        f"bar, and enough passes that it {proven}"
     )
+
+
+def check_has_an_end(name: str, value: float, precision: float, rewards: "Rewards") -> None:
+    """Refuse to go without a budget to a bar at the end of a rate: it cannot be proven."""
+    bar = Bar.put(SENSES[name], value, precision, rewards.kind)
+    instead = provable(name, value, precision, bar.measure)
+    if instead is not None:
+        raise click.UsageError(
+            f"{flag(name)} {value:g} needs a --budget: no number of trials proves that an arm "
+            f"never fails. To do without one, {instead}"
+        )
 
 
 def bars_of(flags: dict[str, Any], kind: str) -> tuple[Bar, list[float]] | None:

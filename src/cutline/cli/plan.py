@@ -73,7 +73,7 @@ RAREST = 1e-9  # errors that are planned for
     "--relax/--no-relax",
     default=True,
     show_default=True,
-    help="Show what 1.5 and 2 times the precision would need.",
+    help="Show what half, 1.5 times and twice the precision would need.",
 )
 @click.option(
     "--rewards",

@@ -22,7 +22,8 @@ def hand_over(text: str) -> None:
     if sys.stdout.isatty():
         say(text, nl=False)
     else:
-        click.echo(text, nl=False)
+        sys.stdout.write(text)  # click would leave out what a terminal obeys: two names, one text
+        sys.stdout.flush()
 
 
 def printable(text: str, most: int = 60) -> str:

@@ -138,7 +138,7 @@ def words_of(verdict: "Verdict", bar: Bar) -> str:
     problem = verdict.problem
     if len(set(zip(problem.threshold, problem.precision, strict=True))) == 1:
         return bar.words
-    return f"{bar.measure} against a bar for each arm"
+    return f"{bar.relation} a bar for each arm"
 
 
 def _one(values: list[float]) -> float | list[float]:

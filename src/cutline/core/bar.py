@@ -40,6 +40,16 @@ def short(value: float, rounding: str) -> str:
     return f"{float(digits):.6g}"
 
 
+def measured(value: float) -> str:
+    """A number that was measured, in four digits or as many as keep it from looking like 1.
+
+    >>> measured(2 / 3), measured(0.99997), measured(1.0), measured(1 - 1e-12)
+    ('0.6667', '0.99997', '1', '0.999999999999')
+    """
+    texts = (f"{value + 0.0:.{digits}g}" for digits in range(4, 17))
+    return next((text for text in texts if value == 1 or text != "1"), "1")
+
+
 @dataclass(frozen=True)
 class Bar:
     """The bar as it was put: the number, which side of it is wanted, and what it speaks of.
@@ -130,9 +140,14 @@ class Bar:
     @property
     def words(self) -> str:
         """The bar in words."""
+        band = f" ± {self.precision:.15g}" if self.precision else ""
+        return f"{self.relation} {self.value:.15g}{band}"
+
+    @property
+    def relation(self) -> str:
+        """What the measure should be to the number of the bar, in words."""
         sense = {THRESHOLD: "against", AT_MOST: "below" if self.measure == MEAN else AT_MOST}
-        band = f" ± {self.precision:g}" if self.precision else ""
-        return f"{self.measure} {sense.get(self.sense, self.sense)} {self.value:g}{band}"
+        return f"{self.measure} {sense.get(self.sense, self.sense)}"
 
     # Arms against it.
 
@@ -177,7 +192,7 @@ class Bar:
         if said:
             return ", ".join(said)
         low, high = self.span(arm)
-        return f"{low:.4g} to {high:.4g}"
+        return f"{measured(low)} to {measured(high)}"
 
     def side(self, side: str | None) -> str | None:
         """A side of the bar, as it is shown; what is none stays as it is."""

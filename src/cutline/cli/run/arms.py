@@ -45,6 +45,8 @@ def read_arms(text: str) -> list[NamedArm]:
     """
     if text == "-":
         return _checked(_from_text(sys.stdin.buffer.read(), "standard input"), "standard input")
+    if not text.strip():
+        raise click.UsageError("--arms names nothing: give names with commas between, or a file")
     path = Path(text)
     if _is_file(path):
         return _checked(_from_file(path, text), text)

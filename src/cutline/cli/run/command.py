@@ -95,7 +95,7 @@ LEASE = 60.0  # seconds after which the trials of a run that was killed are give
 @click.option(
     "--rewards",
     type=click.Choice(["binary", "bounded", "gaussian", "poisson", "exponential", "heavy"]),
-    help="The kind of number, with --reward stdout.  [default: binary]",
+    help="The kind of number, needed with --reward stdout; exit codes are binary.",
 )
 @click.option("--range", "span", metavar="LOW,HIGH", help="Of bounded rewards.  [default: 0,1]")
 @click.option("--sd", type=float, help="The standard deviation of gaussian rewards, if known.")

@@ -4,6 +4,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
+from cutline.cli.asked import provable, put_as
 from cutline.cli.printing import printable, say, shorten
 from cutline.cli.run.crew import Crew
 from cutline.cli.shared import note
@@ -18,7 +19,7 @@ from cutline.cli.verdicts import (
     headline,
     report_of,
 )
-from cutline.core.bar import Bar
+from cutline.core.bar import Bar, measured
 from cutline.figures.text import as_json
 
 if TYPE_CHECKING:
@@ -56,6 +57,10 @@ def report(crew: Crew, bar: Bar, flags: dict[str, Any]) -> int:
         )
     elif out:
         note(f"the budget is spent: start again with more than --budget {head.budget} to go on")
+        given = put_as(flags)
+        instead = None if given is None else provable(given, bar.value, bar.precision, bar.measure)
+        if instead is not None:
+            note(f"no budget proves that an arm never fails; under another --name {instead}")
     return code
 
 
@@ -89,7 +94,7 @@ def _table(verdict: "Verdict", bar: Bar, notes: dict[str, str]) -> list[str]:
 
 
 def _row(arm: "ArmVerdict", kind: str, bar: Bar, notes: dict[str, str]) -> tuple[str, ...]:
-    mean = f"{bar.shown(arm.mean):.4g}" if arm.pulls else "-"
+    mean = measured(bar.shown(arm.mean)) if arm.pulls else "-"
     failed = arm.counts.failed if arm.counts is not None else 0
     why = ""
     if failed and kind in ("suspended", "undecided"):

@@ -125,13 +125,15 @@ class Screen:
         lines: list[Any] = [Text.assemble(("cutline ", "bold"), self._title)]
         lines[0].truncate(width - 1, overflow="ellipsis")
         done = None if head.budget is None else head.spent / head.budget
-        meter = _meter(done, 24) if done is not None else Text()
+        meter = _meter(done, min(24, width // 3)) if done is not None else Text()
         lines.append(Text.assemble(meter, " " if done is not None else "", watch.progress()))
         lines.append(Text(watch.counts()))
         lines.append(Text(in_flight(flights, elsewhere, width - 1), style="dim"))
         rows = watch.now.rows[: max(3, height - HEADER)]
         if rows:
             lines += [Text(), *self._arms(rows, width)]
+        for line in lines:  # one that wraps would be left standing when the view is drawn again
+            line.no_wrap, line.overflow = True, "ellipsis"
         return Group(*lines)
 
     def _arms(self, rows: "Sequence[ArmVerdict]", width: int) -> "list[Text]":
@@ -162,8 +164,9 @@ class Screen:
 
 
 def view_for(title: str, bar: Bar) -> "Lines | Screen":
-    """The view for wherever standard error goes."""
-    return Screen(title, bar) if sys.stderr.isatty() else Lines()
+    """The view for wherever standard error goes; lines where a terminal cannot move its cursor."""
+    plain = not sys.stderr.isatty() or os.environ.get("TERM") in ("dumb", "unknown")
+    return Lines() if plain else Screen(title, bar)
 
 
 def leave_lost_terminal() -> None:

@@ -90,6 +90,8 @@ class Trial:
 
     def about(self, arms: Sequence[NamedArm]) -> dict[str, Any]:
         """All that says what a reward means, as plain values: it must not change on the way."""
+        from cutline.campaign.agreement import FIELDS
+
         fields = json.dumps([dict(arm.fields) for arm in arms], sort_keys=True)
         return {
             "command": shlex.join(self.words),
@@ -97,7 +99,7 @@ class Trial:
             "zero-on": sorted(self.zero_on),
             "timeout": self.timeout,
             "timeout-counts": self.timeout_counts,
-            "fields of the arms": hashlib.sha256(fields.encode()).hexdigest()[:16],
+            FIELDS: hashlib.sha256(fields.encode()).hexdigest()[:16],
         }
 
     def command(self, arm: NamedArm, pull: "Pull") -> "Command":

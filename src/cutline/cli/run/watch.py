@@ -5,7 +5,7 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from cutline.cli.printing import shorten
-from cutline.core.bar import Bar
+from cutline.core.bar import Bar, measured
 
 if TYPE_CHECKING:
     from cutline.campaign import Campaign
@@ -90,7 +90,7 @@ class Watch:
         stands = self.bar.standing(arm)
         return (
             f"{name} {'is ' if arm.proven == stands else ''}{stands}: {self.bar.unit} "
-            f"{mean:.4g}, {self.bar.known(arm)}, {arm.pulls:,} pulls"
+            f"{measured(mean)}, {self.bar.known(arm)}, {arm.pulls:,} pull{'s' * (arm.pulls != 1)}"
         )
 
 

@@ -1,6 +1,7 @@
 """The store and the campaign that a command is about."""
 
 import contextlib
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -124,7 +125,7 @@ def pick(store: "Store", name: str | None) -> str:
     place = store.shown
     if not names:
         raise click.UsageError(f"there is no campaign in {place}")
-    listed = ", ".join(names[:10]) + (" and more" if len(names) > 10 else "")
+    listed = ", ".join(map(shlex.quote, names[:10])) + (" and more" if len(names) > 10 else "")
     if name is not None and name not in names:
         raise click.UsageError(f"there is no campaign {name!r} in {place}; it holds {listed}")
     if name is None and len(names) > 1:

@@ -11,10 +11,10 @@ import click
 
 from cutline.cli.asked import asked_instead, flag
 from cutline.cli.printing import hand_over, named, printable, say, spent_of
-from cutline.cli.shared import formatted, numbers, writable
+from cutline.cli.shared import formatted, note, numbers, writable
 from cutline.cli.stores.opening import by_name, by_rule, in_store, stored_campaign
 from cutline.cli.verdicts import arm_rows, report_of, words_of
-from cutline.core.bar import OTHER, Bar
+from cutline.core.bar import OTHER, Bar, measured
 from cutline.figures.text import aligned, as_csv, as_json
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def show(where: str, name: str | None, rule: str | None, **flags: Any) -> None:
             _show_pulls(campaign, flags)
             return
         verdict, bar, what_if = _verdict(campaign, flags)
+        _warn_of_band(campaign, what_if)
         called = None if flags["rate"] is None else verdict.discoveries(flags["rate"])
         if flags["plot"]:
             from cutline.figures.draw import plot, save_figure
@@ -120,6 +121,22 @@ def _verdict(campaign: "Campaign", flags: dict[str, Any]) -> "tuple[Verdict, Bar
     from cutline.campaign.looking import what_if
 
     return what_if(campaign, confidence=flags["confidence"], **given), bar, True
+
+
+def _warn_of_band(campaign: "Campaign", what_if: bool) -> None:
+    """Say what is wrong with a bar that an earlier cutline took and that is refused now."""
+    from cutline.core.problem import check_band
+
+    if what_if:
+        return
+    try:
+        check_band(campaign.problem)
+    except ValueError as error:
+        note(
+            f"an earlier cutline took a bar for this campaign that is refused now: {error}. "
+            "What is proven here beyond the end of the range says nothing; --threshold and "
+            "--precision ask what the same rewards say of another bar"
+        )
 
 
 # The pulls of an arm.
@@ -295,7 +312,7 @@ def _rows(
         "arm": [named(arm.arm, width) for arm in arms],
         "so far" if wanted else "side": [bar.so_far(arm) for arm in arms],
         "verdict" if wanted else "proven": [_proven(bar, arm) for arm in arms],
-        bar.unit: [f"{bar.shown(arm.mean):.4g}" if arm.pulls else "-" for arm in arms],
+        bar.unit: [measured(bar.shown(arm.mean)) if arm.pulls else "-" for arm in arms],
         "known": [bar.known(arm) for arm in arms],
         "bar": [_bar(verdict, bar, place) for place in places],
         "pulls": [f"{arm.pulls:,}" for arm in arms],
@@ -323,7 +340,7 @@ def _called(bar: Bar, side: str | None) -> str:
 
 def _bar(verdict: "Verdict", bar: Bar, place: int) -> str:
     tau, eps = bar.shown(verdict.problem.threshold[place]), verdict.problem.precision[place]
-    return f"{tau:g} ± {eps:g}" if eps else f"{tau:g}"
+    return f"{tau:.15g} ± {eps:.15g}" if eps else f"{tau:.15g}"
 
 
 def _named(what: str, arms: Sequence[str], why: str) -> list[str]:

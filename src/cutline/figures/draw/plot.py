@@ -170,7 +170,7 @@ def _bars(ax: Axes, rows: Floats, tau: Floats, eps: Floats) -> None:
     """The bar and its band: one line where it is the same for all, else a piece in every row."""
     if len(set(zip(tau, eps, strict=True))) == 1:
         ax.axvspan(tau[0] - eps[0], tau[0] + eps[0], color="0.9", lw=0, zorder=0)
-        ax.axvline(tau[0], color="0.2", linewidth=1.2, zorder=3, label=f"the bar, {tau[0]:g}")
+        ax.axvline(tau[0], color="0.2", linewidth=1.2, zorder=3, label=f"the bar, {tau[0]:.15g}")
         return
     ax.barh(rows, 2 * eps, left=tau - eps, height=1.0, color="0.9", lw=0, zorder=0)
     ax.vlines(tau, rows - 0.5, rows + 0.5, color="0.2", linewidth=1.2, label="the arm's bar")
