@@ -73,7 +73,7 @@ def _audit(rule: Rule, t: Transaction, terms_of: Callable[[dict[str, Any]], Term
         if put is not None and Bar.from_dict(put, 0.0, 0.0).threshold != arms[0].threshold:
             faults.append("the bar as it was put is not the threshold of the arms")
         late = LateTells(t.events())
-        replay = Replay(rule, t.head, arms, late, t.since)
+        replay = Replay(rule, t.head, arms, late)
         in_order = True
         for number, kind, what in happenings(t, late):
             events += 1

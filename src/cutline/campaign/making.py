@@ -139,7 +139,7 @@ def settings_of(
         "lease": check_lease(lease),
         "patience": as_whole(patience),
         "edition": EDITION,  # of the built-in rules: choices must follow from events later on
-        "suspension": 2,
+        "suspension": 3,
     }
 
 

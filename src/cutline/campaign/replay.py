@@ -2,8 +2,9 @@
 
 import heapq
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from cutline.campaign.records import (
     PAUSED,
     RETURNED,
     RUNNING,
+    SUSPENDED,
     TOLD,
     Arm,
     Event,
@@ -105,9 +107,8 @@ class Replay:
         head: Head,
         arms: Sequence[Arm],
         late: LateTells,
-        since: Callable[[int], Iterable[PullRow]],
     ) -> None:
-        self._stored, self._late, self._since = arms, late, since
+        self._stored, self._late = arms, late
         self._late_rows: dict[int, PullRow] = {}  # given up, and told late further on
         began = Head(0, head.name, head.created, dict(head.settings), head.settings["budget"])
         began.arms = began.unsettled = head.settings["first_arms"]
@@ -118,7 +119,7 @@ class Replay:
         began.settings["numbers"] = numbers_of(terms.rule, problem, began.budget)
         for arm in first:
             arm.priority = self._access.terms(began.settings).place(arm, 0)
-        self._game = _Game(began, first, self._history)
+        self._game = _Game(began, first)
         self._played = 0
 
     def play(self, kind: str, what: PullRow | Event) -> str | None:
@@ -135,19 +136,6 @@ class Replay:
             if not self._played % _SWEEP:
                 moves.weigh(self._game, self._terms())
                 self._game.forget(self._late_rows, self._terms())
-
-    def _history(self, seq: int) -> Iterator[PullRow]:
-        """The trials from a number on as they are now, out of the rows as they became."""
-        now = self._game.head
-        for row in self._since(seq):
-            if row.seq >= now.pulls:
-                return
-            if row.settled is None or row.settled > now.events:
-                yield replace(row, state=ASKED, settled=None)
-            elif row.seq in self._late_rows:
-                yield replace(row, state=self._late.state_before(row.seq) or LOST)
-            else:
-                yield row
 
     def end(self) -> tuple[Head, list[Arm]]:
         """The campaign after all that was played."""
@@ -181,12 +169,14 @@ class Replay:
             moves.attach(t, terms, t.arm(pull.arm), [pull.reward], weighs=weighs)
             return None
         own = t.pull(pull.seq)
+        # Of campaigns made before, what was suspended is taken as it is written.
+        unseen = terms.suspension == 2
         if kind == "lose":
-            moves.drop(t, terms, own, LOST)
+            moves.drop(t, terms, own, LOST, excused=unseen)
         elif kind == "give back":
             moves.hand_back(t, terms, own, None)
         elif kind == "fail":
-            moves.drop(t, terms, own, FAILED, excused=t.is_excused(own.seq))
+            moves.drop(t, terms, own, FAILED, excused=unseen or t.is_excused())
         else:
             moves.report(t, terms, own.id, pull.reward, pull.cost, None)
         return None
@@ -204,6 +194,11 @@ class Replay:
             self._access.renumber(t)
         elif kind == "excuse":
             moves.excuse(t, t.pull(data["pull"]))
+        elif kind == "suspend" and terms.suspension == 2:
+            arm = t.arm(data["arm"])
+            arm.status = SUSPENDED
+            t.head.tick()
+            t.touch(arm)
         elif kind == "suspend":  # made by the failure just before
             if t.suspended != event:
                 return f"arm {self._stored[data['arm']].name!r} is not suspended in the replay"
@@ -234,19 +229,18 @@ class _Game:
     """A transaction that never ends, on records of its own; it keeps only trials it still needs.
 
     One ask is for one trial, nothing ever expires (an event says when a trial was given up), and
-    of events only excuses are kept. The line is a heap: an entry counts as long as its arm's
-    priority is the one it says. ``suspended`` is the last event of that kind.
+    of events only excuses are kept, those of the last trials. The line is a heap: an entry counts
+    as long as its arm's priority is the one it says. ``suspended`` is the last event of that kind.
     """
 
     now = 0.0
     place: Place
 
-    def __init__(
-        self, head: Head, arms: list[Arm], history: Callable[[int], Iterable[PullRow]]
-    ) -> None:
-        self.head, self._arms, self.history = head, arms, history
+    def __init__(self, head: Head, arms: list[Arm]) -> None:
+        self.head, self._arms = head, arms
         self.suspended: Event | None = None
-        self._excuses: dict[int, Event] = {}
+        self._excuses: set[int] = set()
+        self._window: deque[PullRow] = deque()  # the last trials, as moves.WINDOW says
         self._resting: set[int] = set()
         self._line = [(a.priority, a.tie, a.number) for a in arms if a.priority is not None]
         heapq.heapify(self._line)
@@ -261,6 +255,10 @@ class _Game:
             waits = weighs and pull.nth >= self._arms[pull.arm].fed
             if pull.state != ASKED and not waits and seq not in still:
                 del self._pulls[seq], self._of_arm[pull.arm][seq]
+        while len(self._window) > moves.WINDOW + self.head.flying:
+            self._window.popleft()
+        began = self._window[0].asked if self._window else 0
+        self._excuses = {number for number in self._excuses if number > began}
 
     def token(self) -> int:
         return 0
@@ -291,8 +289,9 @@ class _Game:
         able = [arm for arm in arms if left is None or arm.cost <= left]
         return heapq.nsmallest(n, able, key=lambda arm: (arm.priority, arm.tie))
 
-    def is_excused(self, seq: int) -> bool:
-        return seq in self._excuses
+    def is_excused(self) -> bool:
+        """Whether what happened last was an excuse, which is for what happens next."""
+        return self.head.events in self._excuses
 
     def _line_up(self) -> None:
         step = self.head.told + self.head.flying
@@ -331,7 +330,8 @@ class _Game:
         self._arms.extend(arms)
 
     def pull(self, number: int) -> PullRow:
-        return self._pulls[number]
+        pull = self._pulls.get(number)
+        return self._window[number - self._window[0].seq] if pull is None else pull
 
     def fetch(self, numbers: Sequence[int]) -> None:
         pass
@@ -345,6 +345,10 @@ class _Game:
     def outcomes(self, seq: int) -> Iterator[Outcomes]:
         yield Outcomes.of(list(self.since(seq)))
 
+    def history(self, seq: int) -> Iterator[Outcomes]:
+        skipped = seq - self._window[0].seq if self._window else 0
+        yield Outcomes.of(list(islice(self._window, max(0, skipped), None)))
+
     def expired(self) -> list[PullRow]:
         return []
 
@@ -353,6 +357,7 @@ class _Game:
 
     def add(self, pull: PullRow) -> None:
         self._pulls[pull.seq] = pull
+        self._window.append(pull)
         self._of_arm.setdefault(pull.arm, {})[pull.seq] = pull
 
     def update(self, pull: PullRow) -> None:
@@ -360,12 +365,15 @@ class _Game:
 
     def record(self, event: Event) -> None:
         if event.kind == "excuse":
-            self._excuses[event.data["pull"]] = event
+            self._excuses.add(event.number)
         elif event.kind == "suspend":
             self.suspended = event
 
     def events(self) -> Iterable[Event]:
-        return self._excuses.values()
+        return ()
+
+    def excuses(self, numbers: Sequence[int]) -> set[int]:
+        return self._excuses.intersection(numbers)
 
     def misfits(self) -> tuple[list[str], int]:
         return [], 0

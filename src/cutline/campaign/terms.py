@@ -35,8 +35,9 @@ class Terms:
 
     ``measured`` is the kind of what is told, and ``rewards`` that of what counts: the same, or
     binary where there are levels. ``numbers`` are the rule's settings on the problem.
-    ``suspension`` is which rule suspends arms: 2, by the chance of a run of failures; 1, for
-    campaigns made before that, after ``patience`` in a row.
+    ``suspension`` is which rule suspends arms: 3, by the chance of a run of failures; 1, for
+    campaigns made before that, after ``patience`` in a row. 2 is as 3 for campaigns made between,
+    whose suspensions are taken as they are written when their events are played again.
     """
 
     measured: Rewards

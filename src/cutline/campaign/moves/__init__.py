@@ -7,7 +7,7 @@ checks all it was given before it changes anything.
 from cutline.campaign.moves.asking import DONE, ask
 from cutline.campaign.moves.flying import drop, give_back, hand_back, heartbeat, refuse_closed
 from cutline.campaign.moves.managing import add, attach, extend, resume_arm, retire, set_state
-from cutline.campaign.moves.suspending import FALSE_SUSPENSION, Run, chance_of, excuse
+from cutline.campaign.moves.suspending import FALSE_SUSPENSION, WINDOW, Run, chance_of, excuse
 from cutline.campaign.moves.telling import COUNTED, TOO_LATE, Report, report, report_all
 from cutline.campaign.moves.weighing import weigh
 
@@ -16,6 +16,7 @@ __all__ = [
     "DONE",
     "FALSE_SUSPENSION",
     "TOO_LATE",
+    "WINDOW",
     "Report",
     "Run",
     "add",

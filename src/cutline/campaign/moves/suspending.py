@@ -1,7 +1,10 @@
 """Suspensions: is it the arm that fails, or do all trials fail as often?"""
 
 import math
+from collections import Counter
 from typing import NamedTuple
+
+import numpy as np
 
 from cutline.campaign.records import (
     ASKED,
@@ -19,6 +22,7 @@ from cutline.campaign.stores.base import RESTING, Transaction
 from cutline.campaign.terms import Terms
 
 FALSE_SUSPENSION = 1e-3  # the chance that a campaign ever suspends an arm that fails as all do
+WINDOW = 4_096  # trials that a run of failures is looked for in, beside those in flight
 LAST_RUN = 100  # failures in a row that are enough where no arm that worked is tried any more
 
 
@@ -61,7 +65,9 @@ def see_if_broken(t: Transaction, terms: Terms, arm: Arm) -> None:
         arm.status = SUSPENDED
         t.touch(arm)
         return
-    run = _run_of(t, terms, arm)
+    run, hopeless = _run_of(t, terms, arm)
+    if run.length < terms.patience:
+        return
     alone = False
     if not _has_company(t, terms, arm):
         others = [other for other in t.all_arms() if other is not arm]
@@ -69,19 +75,28 @@ def see_if_broken(t: Transaction, terms: Terms, arm: Arm) -> None:
             other.status == OPEN and not other.closed and other.told for other in others
         )
         if alone:  # nobody else that ever worked is tried: all that came of the others, ever
-            healthy = [other for other in others if other.streak < terms.patience]
+            like = _suspicious(terms, arm)
+            healthy = [other for other in others if other.streak < like]
+            told = sum(other.told for other in healthy)
             failed = sum(other.failed + other.lost for other in healthy)
-            in_flight = sum(other.flying for other in healthy)
-            run = Run(run.length, sum(other.told for other in others), failed, in_flight)
+            run = Run(run.length, told, failed, sum(other.flying for other in healthy))
     trials = t.head.pulls
-    if run.length < terms.patience:
-        return
     # Over all trials at once: 1 / (n (n + 1)) over all n sums to 1.
     unlikely = chance_of(run) * trials * (trials + 1) < FALSE_SUSPENSION
-    if unlikely or run.length >= (LAST_RUN if alone else 10 * LAST_RUN):
+    last = run.length >= LAST_RUN or hopeless if alone else run.length >= 10 * LAST_RUN
+    if unlikely or last:
         arm.status = SUSPENDED
         t.touch(arm)
         t.record(Event(t.head.tick(), "suspend", {"arm": arm.number, **run._asdict()}))
+
+
+def _suspicious(terms: Terms, arm: Arm) -> int:
+    """With so many failures in a row another arm may be broken as well, and is left out.
+
+    Half of this arm's. A fixed number would leave out healthy arms where most calls fail, and what
+    is left would seem to fail less often than it does.
+    """
+    return max(terms.patience, arm.streak // 2)
 
 
 def _has_company(t: Transaction, terms: Terms, arm: Arm) -> bool:
@@ -97,34 +112,67 @@ def _has_company(t: Transaction, terms: Terms, arm: Arm) -> bool:
     )
 
 
-def _run_of(t: Transaction, terms: Terms, arm: Arm) -> Run:
+def _run_of(t: Transaction, terms: Terms, arm: Arm) -> tuple[Run, bool]:
     """The longest run of failures since the arm's last reward, in the order asked for.
 
     That order alone makes runs comparable: where failures are quicker than rewards, many come back
-    one after another. A trial in flight ends a run of its arm and counts as failed for others.
-    Arms that are failing in a row themselves are left out: they may be broken, too.
+    one after another. A trial in flight ends a run of its arm and counts as failed for others. No
+    more than the last trials are looked at, so that a failure costs the same however long the
+    campaign is. Also whether nothing has worked among these, of any arm.
     """
-    excused = {event.data["pull"] for event in t.events() if event.kind == "excuse"}
-    run = longest = told = failed = in_flight = tripped = 0
-    for pull in t.history(arm.failing_from):
-        state = pull.state
-        if pull.arm != arm.number:
-            if state in (TOLD, LATE):
-                told += 1
-            elif state in (ASKED, FAILED, LOST) and t.arm(pull.arm).streak < terms.patience:
-                in_flight += state == ASKED
-                failed += state != ASKED
-        elif state in (TOLD, LATE):
-            run = longest = told = failed = in_flight = 0
-        elif state == ASKED:
+    first = max(arm.failing_from, t.head.pulls - WINDOW - t.head.flying)
+    rewards = failures = in_flight = 0
+    own: list[tuple[int, int]] = []
+    others: Counter[tuple[int, int]] = Counter()
+    for some in t.history(first):
+        kinds, counts = np.unique(some.state, return_counts=True)
+        seen = dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+        rewards += seen.get(TOLD, 0) + seen.get(LATE, 0)
+        failures += seen.get(FAILED, 0) + seen.get(LOST, 0)
+        in_flight += seen.get(ASKED, 0)
+        mine = some.arm == arm.number
+        told = np.flatnonzero(mine & ((some.state == TOLD) | (some.state == LATE)))
+        if len(told):  # all before the last reward says nothing
+            own.clear()
+            others.clear()
+        rest = slice(int(told[-1]) + 1 if len(told) else 0, None)
+        mine = mine[rest]
+        own += zip(some.seq[rest][mine].tolist(), some.state[rest][mine].tolist(), strict=True)
+        others.update(
+            zip(some.arm[rest][~mine].tolist(), some.state[rest][~mine].tolist(), strict=True)
+        )
+    healthy: Counter[int] = Counter()
+    like = _suspicious(terms, arm)
+    for (number, state), count in others.items():
+        if t.arm(number).streak < like:
+            healthy[state] += count
+    run = Run(
+        _longest(t, own),
+        healthy[TOLD] + healthy[LATE],
+        healthy[FAILED] + healthy[LOST],
+        healthy[ASKED],
+    )
+    hopeless = not rewards and failures >= max(10 * LAST_RUN, 4 * in_flight)
+    return run, hopeless
+
+
+def _longest(t: Transaction, own: list[tuple[int, int]]) -> int:
+    """The longest run of failures among an arm's trials, given by number and state."""
+    numbers = [seq for seq, state in own if state in (FAILED, LOST)]
+    t.fetch(numbers)
+    pulls = {seq: t.pull(seq) for seq in numbers}
+    excused = t.excuses([(pull.settled or 0) - 1 for pull in pulls.values()])
+    run = longest = tripped = 0
+    for seq, state in own:
+        if state == ASKED:
             run = 0
         elif state == FAILED:
-            run += pull.seq not in excused
-        elif state == LOST and pull.asked > tripped:  # those in flight together count once
+            run += (pulls[seq].settled or 0) - 1 not in excused  # an excuse comes just before
+        elif state == LOST and pulls[seq].asked > tripped:  # those in flight together count once
             run += 1
-            tripped = pull.settled or 0
+            tripped = pulls[seq].settled or 0
         longest = max(longest, run)
-    return Run(longest, told, failed, in_flight)
+    return longest
 
 
 def excuse(t: Transaction, pull: PullRow) -> None:

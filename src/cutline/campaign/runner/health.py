@@ -1,5 +1,6 @@
 """Whose fault failures are: the arm's, a worker's, or the world's."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -10,6 +11,7 @@ from cutline.campaign.stores import Transaction
 from cutline.campaign.terms import Terms
 
 MANY = 10  # failures one after another, of as many arms where there are, that are no arm's fault
+FEW = 10  # rewards that are too few to say how often trials fail
 MANY_OF_WORKER = 5  # failures of a worker in a row, before it is named
 
 
@@ -73,7 +75,8 @@ class Recent:
     """
 
     def __init__(self) -> None:
-        self._arms: dict[str, int] = {}  # arms by the trial's key
+        # Arms by the trial's key; of this kind, as the first is taken out at once, however many.
+        self._arms: OrderedDict[str, int] = OrderedDict()
         self._failed: set[str] = set()
 
     def begin(self, key: str, arm: int) -> None:
@@ -84,11 +87,10 @@ class Recent:
         """A trial gave a reward: it and those begun before say nothing of the world now."""
         if key not in self._arms:
             return
-        for before in list(self._arms):
-            del self._arms[before]
+        before = ""
+        while before != key:
+            before, _ = self._arms.popitem(last=False)
             self._failed.discard(before)
-            if before == key:
-                return
 
     def fail(self, key: str) -> None:
         """A trial failed."""
@@ -144,4 +146,6 @@ def is_outage(t: Transaction, terms: Terms, run: Sequence[int]) -> bool:
     told = sum(arm.told for arm in arms)
     failed = sum(arm.failed + arm.lost for arm in arms) - len(run)
     found = Run(len(run), told, max(0, failed))
+    if told < FEW and len(run) >= 5 * MANY:  # hardly anything is known, and a pause costs little
+        return chance_of(found) < 1.0 / (5 * MANY)
     return chance_of(found) * t.head.pulls * (t.head.pulls + 1) < FALSE_SUSPENSION

@@ -85,8 +85,8 @@ class Transaction(Protocol):
     def outcomes(self, seq: int) -> Iterable[Outcomes]:
         """The pulls from a number on, in order, some at a time: what evidence needs of them."""
 
-    def history(self, seq: int) -> Iterable[PullRow]:
-        """The pulls from a number on, in order, to be read alone."""
+    def history(self, seq: int) -> Iterable[Outcomes]:
+        """The same as :meth:`outcomes`, settled and weighed ones included in a replay as well."""
 
     def expired(self) -> list[PullRow]:
         """The pulls in flight whose lease has run out, the oldest lease first."""
@@ -105,6 +105,9 @@ class Transaction(Protocol):
 
     def events(self) -> Iterable[Event]:
         """What else happened, in order."""
+
+    def excuses(self, numbers: Sequence[int]) -> set[int]:
+        """Those of these numbers of events that are of the kind "excuse"."""
 
     def misfits(self) -> tuple[list[str], int]:
         """The rows that are not as they were written, some of them; how many nobody can tell of."""

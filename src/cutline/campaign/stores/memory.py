@@ -6,6 +6,7 @@ import os
 import struct
 import time
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from operator import attrgetter
@@ -430,8 +431,8 @@ class _Game:
             state[~packed] = rest.state
             yield Outcomes(np.arange(start, start + len(some)), arm, nth, state, reward)
 
-    def history(self, seq: int) -> Iterator[PullRow]:
-        return self.since(seq)
+    def history(self, seq: int) -> Iterator[Outcomes]:
+        return self.outcomes(seq)
 
     def expired(self) -> list[PullRow]:
         leases = self._leases
@@ -471,6 +472,16 @@ class _Game:
 
     def events(self) -> list[Event]:
         return list(self._events)
+
+    def excuses(self, numbers: Sequence[int]) -> set[int]:
+        found = set()
+        for number in numbers:
+            place = bisect_left(self._events, number, key=attrgetter("number"))
+            if place < len(self._events):
+                event = self._events[place]
+                if event.number == number and event.kind == "excuse":
+                    found.add(number)
+        return found
 
     def misfits(self) -> tuple[list[str], int]:
         return [], 0  # nobody else gets at it

@@ -138,13 +138,17 @@ class SQLTransaction:
         if changed:
             own = self.head.id
             self._db.many(UPDATE_ARM, [(*moving(a), own, a.number) for a in changed.values()])
-        for event in self._events:
-            self._db.rows(INSERT_EVENT, event_row(event, self.head.id))
+        self._flush_events()
         after = self._settings.values(self.head)
         if after != self._before:
             checksum = self._settings.checksum(self.head, after[0])
             self._db.rows(UPDATE_HEAD, [*after, checksum, self.head.id])
             self._before = after
+
+    def _flush_events(self) -> None:
+        for event in self._events:
+            self._db.rows(INSERT_EVENT, event_row(event, self.head.id))
+        self._events.clear()
 
     def _flush_pulls(self) -> None:
         own = self.head.id
@@ -197,7 +201,6 @@ class SQLTransaction:
         self._flush()
         self._moved.clear()
         self._saved.clear()
-        self._events.clear()
 
     def arm(self, number: int) -> Arm:
         arm = self._arms.get(number)
@@ -294,8 +297,8 @@ class SQLTransaction:
                 return
             seq = rows[-1][0] + 1
 
-    def history(self, seq: int) -> Iterator[PullRow]:
-        return self.since(seq)
+    def history(self, seq: int) -> Iterator[Outcomes]:
+        return self.outcomes(seq)
 
     def expired(self) -> list[PullRow]:
         sql = f"{SELECT_PULL} AND expires <= ? AND expires IS NOT NULL ORDER BY expires, seq"
@@ -319,12 +322,22 @@ class SQLTransaction:
         self._events.append(event)
 
     def events(self) -> Iterator[Event]:
+        self._flush_events()
         sql = "SELECT number, kind, data FROM event WHERE campaign = ? AND number > ?"
         after = -1
         while rows := self._db.rows(f"{sql} ORDER BY number LIMIT 1000", [self.head.id, after]):
             for number, kind, data in rows:
                 yield Event(number, kind, json.loads(data))
             after = rows[-1][0]
+
+    def excuses(self, numbers: Sequence[int]) -> set[int]:
+        self._flush_events()
+        found: set[int] = set()
+        sql = "SELECT number FROM event WHERE campaign = ? AND kind = 'excuse' AND number IN"
+        for some in chunks(numbers, MANY):
+            rows = self._db.rows(f"{sql} ({marks(len(some))})", [self.head.id, *some])
+            found |= {row[0] for row in rows}
+        return found
 
     def misfits(self) -> tuple[list[str], int]:
         return misfits(self._db, self.head)
