@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import soak
+from click.testing import CliRunner
 
 from cutline import Problem
 from cutline.campaign import Campaign, StoreBusy, StoreError, audit, open_store
@@ -22,6 +23,7 @@ from cutline.campaign.stores import MemoryStore
 from cutline.campaign.stores.holders import holders
 from cutline.campaign.stores.sqlite import SQLiteStore
 from cutline.cli import main
+from cutline.cli.main import cli
 
 pytestmark = pytest.mark.usefixtures("releases")
 
@@ -129,6 +131,29 @@ def test_a_new_store_at_the_place_of_one_that_was_deleted_is_left_alone(path):
     fresh.tell(fresh.ask(), 1)
     fresh.store.release()
     assert Campaign.open(str(path)).spent == 2
+
+
+def test_a_file_put_in_the_place_of_an_open_one_is_not_mixed_with_its_log(path):
+    """SQLite takes whatever log lies beside a file for its own, and would ruin the new file."""
+    backup = path.with_name("backup.db")
+    with new(str(backup)) as other:
+        other.tell(other.ask(), 1)
+    old = new(str(path))
+    for pull in old.ask(5):
+        old.tell(pull, 1)
+    pull = old.ask()
+    os.replace(backup, path)
+    with pytest.raises(StoreError, match=r"was replaced.*its log was put aside as store\.db-wal\."):
+        old.tell(pull, 1)
+    (aside,) = path.parent.glob("store.db-wal.*")
+    assert aside.stat().st_size > 0
+    assert CliRunner().invoke(cli, ["audit", "--store", str(path)]).exit_code == 0
+    assert old.spent == 1  # what is there now
+    old.tell(old.ask(), 1)
+    old.store.release()
+    with Campaign.open(str(path)) as there:
+        assert there.spent == 2
+        assert audit(there).holds
 
 
 def test_a_hard_link_is_read_and_not_written(path):

@@ -60,7 +60,7 @@ class Campaign:
     learned, which is honest only if that has nothing to do with the reward; or a reward. ``cost``
     is what one pull costs, a whole number of units, one for all or by arm. ``declared`` is how many
     arms there may be, where some are to be added later. ``lease`` is how many seconds a pull may
-    take, ``patience`` after how many failed or lost pulls in a row an arm is suspended. ``about``
+    take, ``patience`` how many failures in a row it takes at least to suspend an arm. ``about``
     is what else a reward depends on, such as a command line, as plain values: it is kept, and must
     be the same when the campaign is taken up again. ``bar`` is how the threshold was put, where a
     side of it is wanted: ``Bar.put("at most", 0.01, 0.005, "binary")`` for at most 1 % failures, a

@@ -64,8 +64,14 @@ def identify(
     ``arms`` maps names to values. If it has a parameter called ``seed`` beside, it gets a whole
     number that is this trial's alone; if one called ``pull``, the :class:`Pull`. A trial that may
     be answered from a cache must use one of them, or repeating it tells nothing. A function that
-    raises, or returns what is no reward, has failed: nothing is learned from it (see ``lost``), and
-    an arm that fails ``patience`` times in a row is suspended.
+    raises, or returns what is no reward, has failed: nothing is learned from it (see ``lost``). An
+    arm is suspended when it fails in a row, ``patience`` times at least, as the trials of the other
+    arms do not; the same call later tries it again.
+
+    Where no trial has ever worked, :class:`NothingWorks` is raised with the last error. Where
+    trials worked and now those of most arms fail, it waits, tries with one trial at a time and goes
+    on when they work again; after ``give_up_after`` seconds of that (half an hour unless set) it
+    returns the verdict so far, with a warning.
 
     Up to ``workers`` trials are under way at any time: in threads; in an event loop, where ``fn``
     is a coroutine function; or in ``executor``, any :class:`concurrent.futures.Executor` or a Dask
@@ -98,7 +104,8 @@ def identify(
     prepare = caller(fn, given)
     limit = None if timeout is None else check_seconds("timeout", timeout)
     held = check_seconds("a lease", lease)
-    if not give_up_after >= 0:
+    is_number = isinstance(give_up_after, int | float) and not isinstance(give_up_after, bool)
+    if not is_number or not give_up_after >= 0:
         raise ValueError(
             f"give_up_after must be a number of seconds, 0 or more, got {give_up_after!r}: how "
             "long to wait for the end of an outage"
@@ -194,7 +201,7 @@ class _Follower:
 
     def notice(self, text: str) -> None:
         """See :class:`Observer`."""
-        logging.getLogger("cutline").warning(text)
+        logging.getLogger("cutline").warning("%s", visible(text))
 
     def look(self, runner: Runner, last: bool = False) -> None:
         """See :class:`Observer`."""

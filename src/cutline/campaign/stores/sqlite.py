@@ -1,5 +1,6 @@
 """Campaigns in one SQLite file, shared by any number of processes on one machine."""
 
+import contextlib
 import ctypes
 import os
 import time
@@ -249,6 +250,7 @@ class _File:
         # Or SQLite would plan a query anew for each value that is put into it.
         db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self._beside: tuple[tuple[int, int] | None, ...] | None = None
+        self._own_log = identity(self._log)
         self._check_place(write=False)
 
     def _stamp(self) -> tuple[int, int, int]:
@@ -271,7 +273,7 @@ class _File:
             self._gone = True
             raise StoreError(
                 f"{self._shown} is another file than the one that was opened: it was replaced, so "
-                f"{done}; open it anew to go on with what is there now"
+                f"{done}{self._put_log_aside()}; open it anew to go on with what is there now"
             )
         if write and found.st_nlink > 1:
             raise StoreError(
@@ -279,6 +281,17 @@ class _File:
                 f"them is missed by those who use another, so {done}: remove the other names, or "
                 "make a copy with cp and use that"
             )
+
+    def _put_log_aside(self) -> str:
+        """Take our log away from beside another file, which SQLite would ruin with it."""
+        found = identity(self._log)
+        if found is None or found not in (self._own_log, *(self._beside or ())):
+            return ""  # the new file's
+        aside = f"{self._log}.{time.time_ns()}"
+        os.rename(self._log, aside)
+        with contextlib.suppress(OSError):
+            os.unlink(self._index)  # made again from a log
+        return f", and its log was put aside as {os.path.basename(aside)}"
 
     def _check_log(self) -> None:
         """Raise where the log or its index were removed or replaced while they were open."""
