@@ -138,6 +138,18 @@ def test_csv_on_a_terminal_is_shown_and_in_a_pipe_is_data(store, tmp_path):
     assert [row["arm"] for row in rows] == [f"'{EVIL}", f"'{EVIL}2", f"'{EVIL}3"]
 
 
+def test_what_the_system_says_is_put_into_words(store):
+    """It was "[Errno 28] No space left on device"."""
+    for words in (f"show --store {store}", f"export --store {store}"):
+        with open("/dev/full", "w") as full:
+            ran = subprocess.run(
+                [sys.executable, "-m", "cutline", *words.split()],
+                stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            )  # fmt: skip
+        said = "cutline: the output could not be written: No space left on device\n"
+        assert (ran.returncode, ran.stderr) == (2, said)
+
+
 def test_csv_of_show_keeps_names_apart(tmp_path):
     """What a terminal would obey was left out in a pipe, so that two names became one."""
     names = ["x\x1b[31mred", "xred"]

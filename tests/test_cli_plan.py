@@ -160,6 +160,10 @@ def test_a_report_is_plain(small):
         ("plan --means 0.5 --threshold 0.5", "no budget tells its side; give a precision"),
         ("plan --means 0.1 --threshold 0.5 --error 0.1 --wrong-arms 1", "give one of the two"),
         ("plan --means 0.1 --threshold 0.5 --confidence 0.9", "the precision must be above 0"),
+        (
+            "plan --means 0,0.1 --at-most 0 --confidence 0.9",
+            "--at-most 0 has no --confidence to stop at: no number of trials proves",
+        ),
         ("plan --means 0.1 --threshold 0.5 --workers 0", "Invalid value for '--workers': 0"),
         ("plan --means 0.1 --threshold 0.5 --sd 2", "sd is for gaussian rewards"),
         ("plan --means 0.1 --threshold 0.5 --rewards gaussian", "gaussian rewards need --sd"),
@@ -175,6 +179,17 @@ def test_what_makes_no_sense_is_one_sentence(run, words, said):
     assert said in ran.err
     assert ran.err.startswith("cutline: ")
     assert len(ran.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("bar", "end", "near"), [("--at-least", "1", "0.995"), ("--at-most", "0", "0.005")]
+)
+def test_a_bar_that_cannot_be_proven_is_told_what_to_ask(run, bar, end, near):
+    """It said "give a precision", which is refused there."""
+    told = run(f"plan --means 0.1,0.2 {bar} {end} --error 0.2").out
+    assert f"proves a rate of exactly {end}." in told
+    assert f"such as {near} with a precision of 0.005." in told
+    assert run(f"plan --means 0.1,0.2 {bar} {near} --precision 0.005 --error 0.2").code == 0
 
 
 def test_help_shows_the_examples(run):

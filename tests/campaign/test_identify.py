@@ -1076,3 +1076,11 @@ def test_a_line_of_progress_is_for_terminals(progress, stream, shown, monkeypatc
     if shown:
         assert "\r50 of 50 pulls | " in text
         assert text.endswith("| done\n")
+
+
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), "soon", 1e300, None, True])
+def test_how_long_an_outage_is_waited_out_is_a_number_of_seconds(seconds):
+    with pytest.raises(ValueError, match="give_up_after is a number of seconds 0 or more and at"):
+        identify(
+            lambda arm: 1, ["a"], threshold=0.5, rewards="binary", budget=1, give_up_after=seconds
+        )

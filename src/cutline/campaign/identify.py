@@ -104,12 +104,7 @@ def identify(
     prepare = caller(fn, given)
     limit = None if timeout is None else check_seconds("timeout", timeout)
     held = check_seconds("a lease", lease)
-    is_number = isinstance(give_up_after, int | float) and not isinstance(give_up_after, bool)
-    if not is_number or not give_up_after >= 0:
-        raise ValueError(
-            f"give_up_after must be a number of seconds, 0 or more, got {give_up_after!r}: how "
-            "long to wait for the end of an outage"
-        )
+    patient = check_seconds("give_up_after", give_up_after, or_zero=True)
     done: Done = Done()
     driver, places = _choose_driver(fn, workers, executor, done)
     campaign = Campaign(
@@ -121,7 +116,7 @@ def identify(
     try:
         runner = Runner(
             campaign, driver, done, prepare, follower,
-            places=places, lease=held, timeout=limit, give_up_after=give_up_after,
+            places=places, lease=held, timeout=limit, give_up_after=patient,
             stops=interrupt_kinds(),
         )  # fmt: skip
         for arm in campaign.suspended() if campaign.access.head().pulls else ():

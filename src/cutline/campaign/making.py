@@ -274,15 +274,16 @@ def check_lease(lease: float) -> float:
     return check_seconds("a lease", lease)
 
 
-def check_seconds(what: str, seconds: float) -> float:
+def check_seconds(what: str, seconds: float, *, or_zero: bool = False) -> float:
     """A number of seconds that a clock can wait for; too many are refused, not clamped."""
     try:
         number = math.nan if isinstance(seconds, bool) else real(what, seconds)
     except ValueError:
         number = math.nan
-    if not 0 < number <= MAX_SECONDS:
+    if not (0 < number <= MAX_SECONDS or (or_zero and number == 0)):
+        least = "0 or more" if or_zero else "above 0"
         raise ValueError(
-            f"{what} is a number of seconds above 0 and at most {MAX_SECONDS:.0e} (30 years), got "
+            f"{what} is a number of seconds {least} and at most {MAX_SECONDS:.0e} (30 years), got "
             f"{shown(seconds)}"
         )
     return number

@@ -69,15 +69,21 @@ def provable(name: str, value: float, precision: float, measure: str) -> str | N
     )
 
 
-def check_has_an_end(name: str, value: float, precision: float, rewards: "Rewards") -> None:
-    """Refuse to go without a budget to a bar at the end of a rate: it cannot be proven."""
+def check_has_an_end(
+    name: str, value: float, precision: float, rewards: "Rewards", *, planned: bool = False
+) -> None:
+    """Refuse to go without a budget to a bar at the end of a rate: it cannot be proven.
+
+    ``planned``: the command looks for a budget, and there is none to give.
+    """
     bar = Bar.put(SENSES[name], value, precision, rewards.kind)
     instead = provable(name, value, precision, bar.measure)
     if instead is not None:
-        raise click.UsageError(
-            f"{flag(name)} {value:g} needs a --budget: no number of trials proves that an arm "
-            f"never fails. To do without one, {instead}"
-        )
+        never = "no number of trials proves that an arm never fails"
+        wanted = f"{flag(name)} {value:g} needs a --budget: {never}. To do without one"
+        if planned:
+            wanted = f"{flag(name)} {value:g} has no --confidence to stop at: {never}. To plan that"
+        raise click.UsageError(f"{wanted}, {instead}")
 
 
 def bars_of(flags: dict[str, Any], kind: str) -> tuple[Bar, list[float]] | None:
@@ -99,7 +105,7 @@ def bars_of(flags: dict[str, Any], kind: str) -> tuple[Bar, list[float]] | None:
         if alike and min(precision) >= 0:  # else refused with all arms known
             check_within(name, values, precision, rewards)
         if flags.get("budget") is None and flags.get("confidence") is not None:
-            check_has_an_end(name, values[0], precision[0], rewards)
+            check_has_an_end(name, values[0], precision[0], rewards, planned="budget" not in flags)
     bar = Bar.put(SENSES[name], values[0], 0.0, kind)
     return bar, [Bar.put(SENSES[name], value, 0.0, kind).threshold for value in values]
 

@@ -3,7 +3,10 @@
 import multiprocessing
 import os
 import random
+import shutil
+import sys
 import time
+from collections import Counter
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,10 +82,10 @@ def _play(out: Path, workers: int, seed: int) -> None:
     figure = new_figure(7.5, 4.8)
     plot(verdict, figure.add_subplot(), bar=BAR)
     figure.savefig(picture, dpi=150)
-    say(
-        f"picture: {picture}\nlook around: cutline show --store {file}, cutline export --store "
-        f"{file}, cutline audit --store {file}"
-    )
+    # As it was called, such as .venv/bin/cutline, where the shell does not know it by its name.
+    program = "cutline" if shutil.which("cutline") else sys.argv[0]
+    said = [f"{program} {command} --store {file}" for command in ("show", "export", "audit")]
+    say(f"picture: {picture}\nlook around: {', '.join(said)}")
 
 
 def _let_them_work(campaign: "Campaign", workers: int, file: str) -> None:
@@ -141,12 +144,14 @@ def _say(verdict: "Verdict", spent: int, took: float, tests: "Dataset") -> None:
     from cutline.core.bar import Bar
 
     arms = len(verdict.arms)
+    proven = Counter(arm.proven for arm in verdict.arms)
     hardest = max(verdict.arms, key=lambda arm: arm.pulls)
     lost = sum(arm.counts.lost for arm in verdict.arms if arm.counts)
     say(
         f"\n{spent:,} trials in {took:.0f} s; {lost} were lost with the worker and made again\n"
-        f"{len(verdict.above)} tests fail more than {THRESHOLD:.0%} of the time, "
-        f"{len(verdict.below)} do not, {len(verdict.undecided)} are undecided\n"
+        f"{proven['above']} tests fail more than {THRESHOLD:.0%} of the time, {proven['below']} do "
+        f"not, {proven['within precision']} within {PRECISION:.0%} of it either way, "
+        f"{len(verdict.undecided)} undecided\n"
         f"chance that any is on the wrong side: at most {verdict.error_bound:.3f}"
     )
     say(f"\n   runs  failed  {'known':<33}  the tests that took most")

@@ -1,6 +1,7 @@
 """What commands share: options, numbers in flags, progress, and clear errors."""
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -135,7 +136,19 @@ def one_sentence() -> Iterator[None]:
     except Exception as error:
         if not isinstance(error, ValueError | TypeError | OSError | _campaign_error()):
             raise
-        raise click.UsageError(" ".join(str(error).split())) from error
+        raise click.UsageError(" ".join(_in_words(error).split())) from error
+
+
+def _in_words(error: Exception) -> str:
+    """What an error says; of one of the system's, what it was about and why.
+
+    >>> _in_words(FileNotFoundError(2, "No such file or directory", "a.csv"))
+    'a.csv: No such file or directory'
+    """
+    if not isinstance(error, OSError) or error.strerror is None:
+        return str(error)
+    what = "the output could not be written" if error.errno == errno.ENOSPC else "the system says"
+    return f"{error.filename or what}: {error.strerror}"
 
 
 def _campaign_error() -> type[Exception]:

@@ -69,7 +69,7 @@ def as_text(plan: Plan, bar: Bar | None = None) -> str:
     parts = [
         _assumed(plan, bar or Bar(plan.threshold[0])),
         _budgets(plan),
-        "".join(line + "\n" for line in (*_ranges(plan), *_spend(plan), *_workers(plan))),
+        "".join(line + "\n" for line in (*_ranges(plan), *_spend(plan, bar), *_workers(plan))),
         _relaxed(plan),
         "".join(f"Note: {said}.\n" for said in plan.notes),
     ]
@@ -139,8 +139,16 @@ def _ranges(plan: Plan) -> list[str]:
     ]
 
 
-def _spend(plan: Plan) -> list[str]:
+def _spend(plan: Plan, bar: Bar | None) -> list[str]:
     stop = plan.stop
+    ends = {0.0, 1.0} & set(plan.threshold) if plan.rewards.kind == "binary" else set()
+    if stop is None and ends:  # where a precision would be refused
+        put = bar or Bar(plan.threshold[0])
+        end, near = put.shown(min(ends)), put.shown(abs(min(ends) - 0.005))
+        return [
+            f"No number of trials proves a rate of exactly {end:g}. To see the spend when stopping "
+            f"at a\nconfidence, put the bar inside, such as {near:g} with a precision of 0.005."
+        ]
     if stop is None:
         why = "give a precision" if not any(plan.precision) else "narrow the precision"
         return [f"To see the spend when stopping at a confidence, {why}."]

@@ -122,7 +122,7 @@ LEASE = 60.0  # seconds after which the trials of a run that was killed are give
 )
 @click.option(
     "--give-up-after",
-    type=click.FloatRange(0),
+    type=float,
     default=1800.0,
     show_default=True,
     metavar="S",
@@ -185,8 +185,10 @@ def run(command: tuple[str, ...], **flags: Any) -> None:
 
 
 def _run(command: tuple[str, ...], flags: dict[str, Any]) -> int:
+    from cutline.campaign.making import check_seconds
     from cutline.core.problem import Problem
 
+    check_seconds("--give-up-after", flags["give_up_after"], or_zero=True)
     rewards = rewards_of(flags)
     bar = bar_of(flags, rewards)
     arms = read_arms(flags["arms"])
