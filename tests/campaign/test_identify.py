@@ -742,6 +742,19 @@ def test_a_dask_cluster(trials, client, tmp_path):
     assert (verdict.above, verdict.below) == (("a",), ("b",))
 
 
+def test_a_dask_worker_that_fails_all_is_named_and_suspends_nobody(
+    trials, client, tmp_path, caplog
+):
+    arms = {name: (str(tmp_path), bias) for name, bias in COINS.items()}
+    store = MemoryStore()
+    identify(trials.sick, arms, budget=150, executor=client, store=store, **ASKED)
+    campaign = Campaign.open(store)
+    assert campaign.suspended() == {}
+    check_whole(campaign, 150)
+    sick = (tmp_path / "sick").read_text()
+    assert any(f":{sick} fails all its trials: " in each.getMessage() for each in caplog.records)
+
+
 def test_a_dask_worker_that_is_killed_costs_nothing(trials, client, tmp_path):
     """PEERS 18: trials may be made again elsewhere, and each pull still counts once."""
     arms = {name: (str(tmp_path), bias) for name, bias in COINS.items()}

@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 import time
+from concurrent.futures import Executor, Future
 
 import pytest
 
@@ -193,6 +194,38 @@ def test_one_worker_where_nothing_works(arms):
 
 
 # Workers elsewhere.
+
+
+class TwoWorkers(Executor):
+    """Makes trials of one arm by one worker, and all others by another."""
+
+    _max_workers = 1
+
+    def submit(self, fn, call):
+        outcome, future = fn(call), Future()
+        worker = "sick" if call.value == "a" else "well"
+        future.set_result(outcome._replace(worker=worker))
+        return future
+
+
+def test_failures_of_a_worker_that_fails_all_do_not_suspend_the_arm_it_made(caplog):
+    """All of them are of one arm: without an excuse it would be the arm."""
+
+    def trial(arm, seed):
+        if arm == "a":
+            raise OSError("no GPU here")
+        return random.Random(seed).random() < 0.7
+
+    store = MemoryStore()
+    identify(trial, ["a", "b", "c"], budget=200, executor=TwoWorkers(), store=store, **ASKED)
+    campaign = Campaign.open(store)
+    assert (campaign.suspended(), campaign.spent) == ({}, 200)
+    assert campaign.verdict()["a"].counts.failed > 20
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("worker sick fails all its trials: ")
+    assert said.endswith("its failures suspend no arm; last: OSError: no GPU here")
+    assert audit(campaign).holds
+
 
 WORKER = """
 import logging, random, sys, time
