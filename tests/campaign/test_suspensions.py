@@ -263,3 +263,42 @@ def test_another_process_that_fails_all_is_named_there_and_suspends_nobody(addre
     assert (campaign.suspended(), campaign.spent) == ({}, 300)
     assert audit(campaign).holds
     campaign.store.release()
+
+
+# Where the system gives no more.
+
+LIMITED = """
+import resource, sys, threading, time
+from cutline.campaign import Campaign, MemoryStore, identify
+from cutline.cli import main
+
+threading.stack_size(2**26)
+with open("/proc/self/statm") as file:
+    now = int(file.read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + 2**30, now + 2**30))
+if sys.argv[1:]:
+    main()
+
+store = MemoryStore()
+identify(lambda arm: time.sleep(0.2) or 1, 3, budget=999, workers=200, store=store, threshold=0.5,
+         precision=0.05, rewards="binary")
+print(Campaign.open(store).in_flight)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit of memory by what is used now")
+@pytest.mark.parametrize("words", ["", "run --arms a,b --at-least 0.5 --budget 999 --workers 200"])
+def test_threads_that_cannot_be_started_end_it_with_a_sentence(words, tmp_path):
+    command = [*words.split(), "--", "sleep", "0.2"] if words else []
+    ran = subprocess.run(
+        [sys.executable, "-c", LIMITED, *command],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert "the system starts no thread beside " in ran.stderr
+    assert ": use fewer workers" in ran.stderr
+    assert "Traceback" not in ran.stderr
+    if words:
+        assert ran.returncode == 2
+        assert Campaign.open(str(tmp_path / "cutline.db")).in_flight == 0
+    else:
+        assert (ran.returncode, ran.stdout) == (0, "0\n")

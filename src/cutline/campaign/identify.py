@@ -242,8 +242,8 @@ def _complaints(runner: Runner, reasons: Mapping[str, str]) -> Iterator[str]:
         )
     elif runner.ended not in (None, INTERRUPTED, CLOSED):
         yield (
-            f"the executor makes no more trials ({runner.ended}): this is the verdict so far; "
-            "with a store the same call, with a new executor, goes on from here"
+            f"no more trials can be made ({runner.ended}): this is the verdict so far; with a "
+            "store the same call goes on from here, with a new executor where it is one that broke"
         )
     broken = [name for name in reasons if name in runner.failures]
     if broken:

@@ -37,7 +37,9 @@ class Crew:
 
     def play(self, watch: Watch, title: str) -> None:
         """Work until the campaign is done or somebody stops it; what went wrong is raised."""
-        from cutline.campaign.runner import Done, Runner
+        from cutline.campaign.errors import CampaignError
+        from cutline.campaign.records import CLOSED
+        from cutline.campaign.runner import INTERRUPTED, Done, Runner
         from cutline.campaign.runner.drivers.processes import Processes
         from cutline.campaign.runner.signals import STOPS
 
@@ -54,6 +56,11 @@ class Crew:
             finally:
                 leave_lost_terminal()
         self.stopped, self.gave_up = runner.interrupted, runner.gave_up
+        if runner.ended not in (None, INTERRUPTED, CLOSED) and not runner.gave_up:
+            raise CampaignError(
+                f"no more trials can be made: {runner.ended}; what came so far is kept, and the "
+                "same command goes on from here"
+            )
 
     def _prepare(self, pull: "Pull") -> "Command":
         arm = self._arms.get(pull.arm) or NamedArm(pull.arm)  # one may have been added elsewhere

@@ -36,7 +36,15 @@ class Threads:
             thread = threading.Thread(target=self._work, name="cutline trial", daemon=True)
             with self._lock:
                 self._threads.add(thread)
-            thread.start()
+            try:
+                thread.start()
+            except RuntimeError:
+                with self._lock:
+                    self._threads.discard(thread)
+                    others = len(self._threads)
+                raise RuntimeError(
+                    f"the system starts no thread beside {others:,} others: use fewer workers"
+                ) from None
         self._jobs.put(job)
 
     def _work(self) -> None:
