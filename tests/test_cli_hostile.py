@@ -138,6 +138,28 @@ def test_csv_on_a_terminal_is_shown_and_in_a_pipe_is_data(store, tmp_path):
     assert [row["arm"] for row in rows] == [f"'{EVIL}", f"'{EVIL}2", f"'{EVIL}3"]
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", ["run", "show", "run --check", "run --arms -"])
+def test_closed_streams_lead_to_nowhere(tmp_path, words, closed):
+    """It was a traceback, and an exit code that says nothing of the arms."""
+    asked = " --arms a,b --at-least 0.5 --precision 0.3 --budget 60"
+    line = f"{sys.executable} -m cutline "
+    if words == "show":
+        subprocess.run(f"{line}run {asked} -- true", shell=True, cwd=tmp_path, check=True)
+        line += "show"
+    else:
+        line += words + (asked.replace("--arms a,b", "") if words.endswith("-") else asked)
+        line += " -- sh -c 'echo out; echo err >&2'"
+    ran = subprocess.run(
+        f"{line} {closed}", shell=True, cwd=tmp_path, stdin=subprocess.DEVNULL,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == (2 if words.endswith(" -") else 0)
+    if words.endswith(" -") and "2>&-" not in closed:
+        assert ran.stderr == "cutline: there are no arms in standard input\n"
+
+
 def test_what_the_system_says_is_put_into_words(store):
     """It was "[Errno 28] No space left on device"."""
     for words in (f"show --store {store}", f"export --store {store}"):

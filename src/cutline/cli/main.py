@@ -1,5 +1,6 @@
 """All commands together, and what an exit code means."""
 
+import os
 import sys
 import warnings
 
@@ -45,8 +46,23 @@ def _as_note(message: Warning | str, *_: object, **__: object) -> None:
     note(str(message))
 
 
+def _open_what_was_closed() -> None:
+    """Let standard streams that were closed at the start (``>&-``) lead to nowhere.
+
+    Python has None in their place, and the next file that is opened would get their number, which
+    trials inherit.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is not None:
+            continue
+        nowhere = os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
+        os.set_inheritable(nowhere, True)
+        setattr(sys, name, os.fdopen(nowhere, "w" if number else "r", encoding="utf-8"))
+
+
 def main() -> None:
     """Run the command line; exit code 2 for bad input, 130 after Ctrl-C."""
+    _open_what_was_closed()
     warnings.showwarning = _as_note
     try:
         cli.main(standalone_mode=False)
