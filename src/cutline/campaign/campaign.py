@@ -178,7 +178,10 @@ class Campaign:
         given, why, until = self.access.do("ask", moves.ask, many, held)
         if not given:
             return Pulls.none(why, until)
-        return self._pull(*given[0]) if n is None else Pulls(self._pull(*each) for each in given)
+        if n is None:
+            row, arm = given[0]
+            return self._pull(row, arm)
+        return Pulls(self._pull(*each) for each in given)
 
     def tell(
         self,
@@ -194,9 +197,8 @@ class Campaign:
         that was given up and cannot count any more. ``cost`` is what it cost in the end, no more
         than was reserved; ``note`` a short text that leads back to the trial.
         """
-        return self.access.do(
-            "tell", moves.report, _handle(pull), _value(reward), cost, _note(note)
-        )
+        text = None if note is None else _note(note)
+        return self.access.do("tell", moves.report, _handle(pull), _value(reward), cost, text)
 
     def tell_many(
         self,
@@ -383,9 +385,9 @@ class Campaign:
         return self.access.do("look", look)
 
     def _pull(self, row: PullRow, arm: Arm) -> Pull:
-        key0, key1 = self._keys
-        key = (key0, key1, arm.number)
-        return Pull(row.id, arm.name, row.nth, row.cost, row.expires or 0.0, key)
+        key = (*self._keys, arm.number)
+        values = (row.id, arm.name, row.nth, row.cost, row.expires or 0.0, key)
+        return tuple.__new__(Pull, values)  # in half the time of Pull(...)
 
     @property
     def name(self) -> str:

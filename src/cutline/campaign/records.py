@@ -1,5 +1,6 @@
 """What a store keeps: a campaign, its arms, its pulls, and what else happened."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,6 +18,9 @@ STATES = (
 # States of a campaign, and of an arm.
 RUNNING, PAUSED, CLOSED = "running", "paused", "closed"
 OPEN, SUSPENDED, RETIRED = "open", "suspended", "retired"
+
+
+_eight_bytes = struct.Struct(">q").pack
 
 
 @dataclass(slots=True)
@@ -133,11 +137,15 @@ class PullRow:
     settled: int | None = None
     expires: float | None = None
     note: str | None = None
+    _id: str | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def id(self) -> str:
         """The handle: the pull's number and 64 random bits."""
-        return "%d-%016x" % (self.seq, self.token)  # noqa: UP031 (in half the time of f"")
+        known = self._id
+        if known is None:  # made once, and quicker than by {token:016x}
+            known = self._id = f"{self.seq}-{_eight_bytes(self.token).hex()}"
+        return known
 
 
 class Outcomes(NamedTuple):

@@ -140,7 +140,7 @@ class Terms:
             patience=self.patience,
         )
 
-    @property
+    @cached_property
     def rests(self) -> bool:
         """Whether arms rest after failures; campaigns made before that do not know it."""
         return self.suspension > 1 and self.lost is None

@@ -28,7 +28,7 @@ def ask(
     expires = t.now + (terms.lease if lease is None else lease)
     given: list[tuple[PullRow, Arm]] = []
     if n == 1 and not terms.clocked:
-        for arm in _first(t, terms):
+        for arm in _first(t, terms) if head.failed else t.first(1, head.left):
             if head.spent + head.reserved + arm.cost >= MOST_COUNTED:
                 raise _too_much(arm)
             given.append((_hand_out(t, head, arm, expires), arm))
@@ -63,7 +63,7 @@ def _is_turn_of_resting(head: Head) -> bool:
 
 
 def _first(t: Transaction, terms: Terms) -> list[Arm]:
-    """The next arm, if there is one."""
+    """The next arm, if there is one, where trials have failed."""
     head = t.head
     if terms.rests and _is_turn_of_resting(head):
         found = t.resting(1, head.left)

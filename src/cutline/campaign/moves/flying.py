@@ -28,21 +28,16 @@ def refuse_closed(head: Head) -> None:
 
 def find(t: Transaction, handle: str) -> PullRow:
     """The pull with this handle."""
-    return _numbered(t, handle, _number(t, handle))
+    pull = t.pull(_number(t, handle))
+    if pull.id != handle or pull.state >= ATTACHED:
+        raise _unknown(t, handle)
+    return pull
 
 
 def find_all(t: Transaction, handles: Sequence[str]) -> list[PullRow]:
     """The pulls with these handles."""
-    numbers = [_number(t, handle) for handle in handles]
-    t.fetch(numbers)
-    return [_numbered(t, handle, number) for handle, number in zip(handles, numbers, strict=True)]
-
-
-def _numbered(t: Transaction, handle: str, number: int) -> PullRow:
-    pull = t.pull(number)
-    if pull.id != handle or pull.state >= ATTACHED:
-        raise _unknown(t, handle)
-    return pull
+    t.fetch([_number(t, handle) for handle in handles])
+    return [find(t, handle) for handle in handles]
 
 
 def _number(t: Transaction, handle: str) -> int:

@@ -15,7 +15,7 @@ from cutline.campaign.records import Arm, Event, Head, PullRow
 
 HEAD = tuple(f.name for f in fields(Head))
 ARM = tuple(f.name for f in fields(Arm))
-PULL = tuple(f.name for f in fields(PullRow))
+PULL = tuple(f.name for f in fields(PullRow) if f.init)
 # `precision` is a word of SQL.
 _COLUMN = {"precision": "precision_"}
 _COUNTERS = HEAD[3:]  # settings and all after it
