@@ -190,6 +190,7 @@ class Settings:
     def __init__(self) -> None:
         self._read: dict[str, dict[str, Any]] = {}
         self._text: dict[int, str] = {}  # of the values above, which are kept, by identity
+        self._sums: dict[tuple[str, float, str], int] = {}
 
     def head(self, row: Sequence[Any]) -> Head:
         """A campaign's row as a record."""
@@ -206,7 +207,10 @@ class Settings:
         text = self._text.get(id(head.settings)) or json.dumps(head.settings)
         return (text, *_counters(head))
 
-    @staticmethod
-    def checksum(head: Head, text: str) -> int:
+    def checksum(self, head: Head, text: str) -> int:
         """The checksum of a campaign's settings; a replay sees the counters."""
-        return text_checksum(head.name, float(head.created), text)
+        what = head.name, float(head.created), text
+        known = self._sums.get(what)
+        if known is None:
+            known = self._sums[what] = text_checksum(*what)
+        return known

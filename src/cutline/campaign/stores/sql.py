@@ -57,8 +57,9 @@ def create(db: Connection, head: Head, arms: Sequence[Arm]) -> bool:
         db.alone()
         if db.rows(SELECT_HEAD, [head.name]):
             return False
-        values = Settings().values(head)
-        checksum = Settings.checksum(head, values[0])
+        settings = Settings()
+        values = settings.values(head)
+        checksum = settings.checksum(head, values[0])
         db.rows(INSERT_HEAD, [head.name, head.created, *values, checksum])
         number = db.rows("SELECT id FROM campaign WHERE name = ?", [head.name])[0][0]
         head.id = int(number)
