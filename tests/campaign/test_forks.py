@@ -16,10 +16,12 @@ import traceback
 
 import pytest
 import soak
+from trap import Trap
 
 from cutline import Problem
 from cutline.campaign import Campaign, MemoryStore, StoreError, audit, open_store
 from cutline.campaign.looking import each_pull
+from cutline.campaign.stores import guard
 
 pytestmark = pytest.mark.usefixtures("releases")
 forked = multiprocessing.get_context("fork")
@@ -58,7 +60,9 @@ def in_child(what):
         os._exit(code)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))]
+)
 def test_no_acknowledged_tell_is_missing_in_a_family_of_processes(address, nursery, tmp_path, seed):
     chance = random.Random(seed)
     for number in range(4):
@@ -211,3 +215,113 @@ def test_a_child_that_ends_like_a_program_takes_nothing_with_it(tmp_path):
         assert wait_for_child(pid) == 0
         campaign.tell(campaign.ask(), 1)
         assert Campaign.open(path).spent == turn + 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_while_the_fork_is_prepared_leaves_nobody_locked_out(tmp_path):
+    """Python ignores what is raised there, so that nobody would ever let go of the lock."""
+    path = str(tmp_path / "store.db")
+    campaign, told, at = new(path), 0, 0
+
+    def use():
+        sys.settrace(None)
+        campaign.tell(campaign.ask(), 1)
+
+    while True:
+        with Trap(at, KeyboardInterrupt, guard.__file__) as trap:
+            pid = in_child(use)
+        assert wait_for_child(pid) == 0, f"{trap.sprung}, the {at}th line"
+        thread = threading.Thread(target=campaign.ask, daemon=True)
+        thread.start()
+        thread.join(20.0)
+        assert not thread.is_alive(), f"{trap.sprung}, the {at}th line"
+        campaign.tell(campaign.ask(), 1)
+        told += 2
+        assert campaign.spent == told
+        if trap.sprung is None:
+            break
+        at += 3
+    assert at > 20
+    assert audit(campaign).holds
+
+
+OTHER_WAYS = """
+    import multiprocessing, os, sys
+    from concurrent.futures import ProcessPoolExecutor
+    from cutline import Campaign, Problem, identify
+
+    def work(path):
+        campaign = Campaign.open(path)
+        for _ in range(10):
+            campaign.tell(campaign.ask(), 1)
+
+    def share(_):
+        for _ in range(10):
+            mine.tell(mine.ask(), 1)
+
+    def passes(arm):
+        return 1
+
+    if __name__ == "__main__":
+        path, kind = sys.argv[1:]
+        context = multiprocessing.get_context(kind)
+        problem = Problem(arms=5, threshold=0.5, rewards="binary")
+        with Campaign(problem, budget=9999, store=path) as mine:
+            mine.tell(mine.ask(), 1)
+            with context.Pool(2) as pool:
+                jobs = [pool.map_async(work, [path] * 4)]
+                if kind == "fork":
+                    jobs.append(pool.map_async(share, range(4)))
+                for _ in range(9):
+                    mine.tell(mine.ask(), 1)
+                for job in jobs:
+                    job.get(60)
+            executor = ProcessPoolExecutor(2, mp_context=context)
+            identify(passes, arms=5, threshold=0.5, rewards="binary", budget=20, store=path,
+                     name="identified", executor=executor)
+            executor.shutdown()
+            if kind == "fork":
+                if not os.fork():
+                    sys.exit(0)  # through all that Python tears down
+                os.wait()
+            assert mine.spent == 10 + 40 * len(jobs), mine.spent
+"""
+
+
+@pytest.mark.parametrize("kind", ["fork", "forkserver", "spawn"])
+def test_pools_of_processes_inside_a_campaign(tmp_path, kind):
+    script, path = tmp_path / "script.py", str(tmp_path / "store.db")
+    script.write_text(textwrap.dedent(OTHER_WAYS))
+    subprocess.run([sys.executable, str(script), path, kind], check=True, timeout=60)
+    for name, spent in (("main", 90 if kind == "fork" else 50), ("identified", 20)):
+        with Campaign.open(path, name) as campaign:
+            assert campaign.spent == spent
+            assert audit(campaign).holds
+
+
+def test_a_fork_from_a_signal_handler_in_the_middle_of_a_call(tmp_path):
+    """The child is told, or may go on; the call of the parent comes to its end."""
+    path = str(tmp_path / "store.db")
+    campaign, codes = new(path), []
+
+    def ask():
+        return 7 if refused(lambda: Campaign.open(path).ask()) else 0
+
+    def ring(number, frame):
+        codes.append(wait_for_child(in_child(ask)))
+
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        for _ in range(40):
+            signal.setitimer(signal.ITIMER_REAL, random.uniform(0.00001, 0.002))
+            campaign.tell(campaign.ask(), 1)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert set(codes) <= {0, 7}
+    assert 7 in codes
+    assert campaign.spent == 40
+    assert audit(campaign).holds
+    with Campaign.open(path) as anew:
+        assert anew.spent == 40

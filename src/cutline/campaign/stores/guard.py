@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from cutline.campaign.errors import StoreError
@@ -14,6 +15,11 @@ from cutline.campaign.errors import StoreError
 FORK_SECONDS = 10.0  # that a fork waits for threads that use a file; calls take milliseconds
 
 Answer = TypeVar("Answer")
+
+
+def _is_owned(lock: "threading.RLock") -> bool:
+    """Whether this thread holds a lock."""
+    return bool(lock._is_owned())  # type: ignore[attr-defined]  # as Condition asks it
 
 
 class Guard:
@@ -29,7 +35,7 @@ class Guard:
     @property
     def mine(self) -> bool:
         """Whether this thread holds the lock."""
-        return bool(self.lock._is_owned())  # type: ignore[attr-defined]  # as Condition asks it
+        return _is_owned(self.lock)
 
     def run(self, what: Callable[..., Answer], *given: Any) -> Answer:
         """Call ``what(*given)`` with the lock held."""
@@ -87,41 +93,56 @@ def _living() -> Iterator[Forkable]:
             yield store
 
 
-def _before() -> None:
+def _insist(what: Callable[..., object], *given: Any) -> None:
+    """Call something that can be called again until it comes to its end, for a few times.
+
+    What a signal's handler raises in a hook goes nowhere: Python ignores it there. It must not end
+    the hook halfway, with a lock that nobody lets go of.
+    """
+    for _ in range(5):
+        with contextlib.suppress(BaseException):
+            what(*given)
+            return
+
+
+def _hold_all() -> None:
     until = time.monotonic() + FORK_SECONDS
-    _one_fork.acquire(timeout=FORK_SECONDS)
+    if not _is_owned(_one_fork):
+        _one_fork.acquire(timeout=max(0.0, until - time.monotonic()))
     for store in _living():
         guard = store.guard
-        if not store.waits_for_fork or guard.mine:
-            continue  # mine: it forks in the middle of its own call, and the child will be told so
-        _held.append(guard)  # first, lest an interrupt leave it locked
-        if guard.lock.acquire(timeout=max(0.0, until - time.monotonic())):
-            with contextlib.suppress(Exception):  # then the child finds it open, and says so
-                store.before_fork()
+        if guard not in _held:
+            if not store.waits_for_fork or guard.mine:
+                continue  # mine: it forks in the middle of its own call; the child will be told so
+            _held.append(guard)  # first, lest an interrupt leave it locked
+        if guard.mine or guard.lock.acquire(timeout=max(0.0, until - time.monotonic())):
+            _insist(store.before_fork)  # where it cannot, the child finds it open, and says so
 
 
-def _after_in_parent() -> None:
+def _let_go_of_all() -> None:
     while _held:
-        guard = _held.pop()
-        if guard.mine:
-            guard.lock.release()
-    with contextlib.suppress(RuntimeError):  # it was not to be had
+        if _held[-1].mine:
+            _held[-1].lock.release()
+        _held.pop()
+    while _is_owned(_one_fork):  # else it was not to be had
         _one_fork.release()
 
 
-def _after_in_child() -> None:
+def _begin_anew() -> None:
     global _one_fork
     This.pid = os.getpid()
     _one_fork = threading.RLock()
-    held = list(_held)
-    _held.clear()
     for store in _living():
-        if store.guard in held or not store.guard.mine:
+        if store.guard in _held or not store.guard.mine:
             store.guard.renew()
         store.after_fork()
+    _held.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
-    )
+    for _ in range(2):  # the second does what the first could not: its first line has no protector
+        os.register_at_fork(
+            before=partial(_insist, _hold_all),
+            after_in_parent=partial(_insist, _let_go_of_all),
+            after_in_child=partial(_insist, _begin_anew),
+        )

@@ -9,6 +9,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
