@@ -138,6 +138,17 @@ def test_csv_on_a_terminal_is_shown_and_in_a_pipe_is_data(store, tmp_path):
     assert [row["arm"] for row in rows] == [f"'{EVIL}", f"'{EVIL}2", f"'{EVIL}3"]
 
 
+def test_names_that_are_written_out_have_room(tmp_path):
+    """A column was as wide as the names are, and not as what is printed for them."""
+    for name, printed in (("a\u200db", "a\\u200db"), ("x\x1b]1m[", "x\\x1b]1m[")):
+        words = f"run --store memory --arms '{name},c' --at-least 0.5 --budget 2 -- true"
+        ran = subprocess.run(
+            [sys.executable, "-m", "cutline", *shlex.split(words)],
+            capture_output=True, text=True, cwd=tmp_path, check=False,
+        )  # fmt: skip
+        assert f"\n{printed}  undecided " in ran.stdout
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("words", ["run", "show", "run --check", "run --arms -"])
 def test_closed_streams_lead_to_nowhere(tmp_path, words, closed):

@@ -20,6 +20,7 @@ from cutline.cli.verdicts import (
     report_of,
 )
 from cutline.core.bar import Bar, measured
+from cutline.core.text import visible
 from cutline.figures.text import as_json
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _row(arm: "ArmVerdict", kind: str, bar: Bar, notes: dict[str, str]) -> tuple
         why = f"{failed:,} failed{last}"
         if kind == "suspended":
             why = printable(notes.get(arm.arm, why), 300)
-    return arm.arm, kind, mean, bar.known(arm), f"{arm.pulls:,}", why
+    return visible(arm.arm), kind, mean, bar.known(arm), f"{arm.pulls:,}", why
 
 
 def _footnotes(verdict: "Verdict", spent: int, budget: int | None) -> list[str]:

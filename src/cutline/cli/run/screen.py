@@ -140,7 +140,7 @@ class Screen:
         from rich.text import Text
 
         bar = self._bar
-        names = min(max(len(arm.arm) for arm in rows), max(12, width // 3))
+        names = min(max(len(visible(arm.arm)) for arm in rows), max(12, width // 3))
         names = max(names, len("least decided first"))
         room = max(10, width - names - 26)
         spans = [bar.span(arm) for arm in rows]

@@ -144,7 +144,10 @@ def _looks(bar: Bar) -> dict[str | None, tuple[str, str, str]]:
         return _PROVEN
     clear, fail = (_PROVEN[side][:2] for side in ("above", "below"))
     looks: dict[str | None, tuple[str, str, str]]
-    looks = {bar.expected: (*clear, "clears the bar"), OTHER[bar.expected]: (*fail, "fails it")}
+    looks = {
+        bar.expected: (*clear, "clears the bar"),
+        OTHER[bar.expected]: (*fail, "fails the bar"),
+    }
     return {**_PROVEN, **looks}
 
 
