@@ -93,8 +93,9 @@ def see_if_broken(t: Transaction, terms: Terms, arm: Arm) -> None:
 def _suspicious(terms: Terms, arm: Arm) -> int:
     """With so many failures in a row another arm may be broken as well, and is left out.
 
-    Half of this arm's. A fixed number would leave out healthy arms where most calls fail, and what
-    is left would seem to fail less often than it does.
+    Half of this arm's: the longer its run, the fewer healthy arms are left out by chance where most
+    calls fail. Their rewards are left out with their failures, or all would seem to fail less often
+    than they do.
     """
     return max(terms.patience, arm.streak // 2)
 
