@@ -13,6 +13,7 @@ import pytest
 import cutline
 from cutline.campaign import Campaign, MemoryStore, NothingWorks, audit, identify
 from cutline.campaign.moves import WINDOW
+from cutline.campaign.records import SUSPENSION
 from cutline.campaign.runner.runner import _report_all
 from cutline.campaign.stores import memory
 
@@ -109,11 +110,65 @@ def test_suspensions_of_campaigns_made_before_stand_as_they_are_written(monkeypa
     monkeypatch.undo()
     assert audit(campaign).holds
     with store.begin("main", "add") as t:
-        t.head.settings["suspension"] = 3
+        t.head.settings["suspension"] = SUSPENSION
     assert not audit(campaign).holds
 
 
 # Outages.
+
+
+@pytest.mark.parametrize(("down", "arms"), [(2, 3), (6, 10), (8, 10)])
+def test_where_most_arms_fail_at_once_none_is_suspended(down, arms):
+    """The others go on meanwhile, and those that failed do when it is over."""
+    begun, store = itertools.count(), MemoryStore()
+    luck = random.Random(3)
+
+    def trial(arm):
+        if 200 < next(begun) < 1_500 and arm < down:
+            raise ConnectionError("one of two networks is down")
+        return luck.random() < 0.5
+
+    names = {str(number): number for number in range(arms)}
+    identify(trial, names, budget=1_000, workers=4, store=store, **ASKED)
+    campaign = Campaign.open(store)
+    assert campaign.suspended() == {}
+    assert campaign.spent == 1_000
+    assert audit(campaign).holds
+
+
+def test_an_arm_that_breaks_where_most_work_is_suspended():
+    begun, store = itertools.count(), MemoryStore()
+    luck = random.Random(3)
+
+    def trial(arm):
+        if next(begun) > 200 and arm == "b":
+            raise ConnectionError("gone")
+        return luck.random() < 0.5
+
+    with pytest.warns(RuntimeWarning, match="suspended: b"):
+        identify(trial, ["a", "b", "c"], budget=600, workers=4, store=store, **ASKED)
+    assert set(Campaign.open(store).suspended()) == {"b"}
+
+
+def test_quick_failures_do_not_overtake_slow_rewards(caplog, monkeypatch):
+    """A server that takes four calls at a time and turns the others away at once."""
+    monkeypatch.setattr("cutline.campaign.runner.runner.SHOW_DOUBT", 0.0)
+    under_way, store = [], MemoryStore()
+
+    async def trial(arm):
+        if len(under_way) >= 4:
+            raise ConnectionError("429 too many requests")
+        under_way.append(arm)
+        try:
+            await asyncio.sleep(0.1)
+            return 1
+        finally:
+            under_way.pop()
+
+    identify(trial, 20, budget=30, workers=8, store=store, **ASKED)
+    assert Campaign.open(store).spent == 30
+    assert "no trial has succeeded" in caplog.text
+    assert "under way; last: ConnectionError: 429 too many requests" in caplog.text
 
 
 @pytest.mark.parametrize("arms", [2, 100])

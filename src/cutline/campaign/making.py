@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cutline.campaign.records import Arm
+from cutline.campaign.records import SUSPENSION, Arm
 from cutline.core.bar import Bar
 from cutline.core.chance import TIE, chance, seed_key, uniform
 from cutline.core.evidence import default_evidence
@@ -139,7 +139,7 @@ def settings_of(
         "lease": check_lease(lease),
         "patience": as_whole(patience),
         "edition": EDITION,  # of the built-in rules: choices must follow from events later on
-        "suspension": 3,
+        "suspension": SUSPENSION,
     }
 
 

@@ -18,6 +18,7 @@ STATES = (
 # States of a campaign, and of an arm.
 RUNNING, PAUSED, CLOSED = "running", "paused", "closed"
 OPEN, SUSPENDED, RETIRED = "open", "suspended", "retired"
+SUSPENSION = 4  # the rule that suspends arms in new campaigns; see Terms
 
 
 _eight_bytes = struct.Struct(">q").pack

@@ -170,7 +170,7 @@ class Replay:
             return None
         own = t.pull(pull.seq)
         # Of campaigns made before, what was suspended is taken as it is written.
-        unseen = terms.suspension == 2
+        unseen = terms.suspensions_as_written
         if kind == "lose":
             moves.drop(t, terms, own, LOST, excused=unseen)
         elif kind == "give back":
@@ -194,7 +194,7 @@ class Replay:
             self._access.renumber(t)
         elif kind == "excuse":
             moves.excuse(t, t.pull(data["pull"]))
-        elif kind == "suspend" and terms.suspension == 2:
+        elif kind == "suspend" and terms.suspensions_as_written:
             arm = t.arm(data["arm"])
             arm.status = SUSPENDED
             t.head.tick()

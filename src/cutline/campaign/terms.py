@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cutline.campaign.records import OPEN, Arm
+from cutline.campaign.records import OPEN, SUSPENSION, Arm
 from cutline.campaign.stores.base import RESTING
 from cutline.core.evidence import Evidence, Ledger, arm_columns, default_evidence
 from cutline.core.problem import Problem
@@ -35,9 +35,9 @@ class Terms:
 
     ``measured`` is the kind of what is told, and ``rewards`` that of what counts: the same, or
     binary where there are levels. ``numbers`` are the rule's settings on the problem.
-    ``suspension`` is which rule suspends arms: 3, by the chance of a run of failures; 1, for
-    campaigns made before that, after ``patience`` in a row. 2 is as 3 for campaigns made between,
-    whose suspensions are taken as they are written when their events are played again.
+    ``suspension`` is which rule suspends arms: 4, by the chance of a run of failures; 1, for
+    campaigns made before that, after ``patience`` in a row. 2 and 3 are as 4 for campaigns made
+    between, whose suspensions are taken as they are written when their events are played again.
     """
 
     measured: Rewards
@@ -61,6 +61,11 @@ class Terms:
     _asked: list[tuple[list[object], Problem]] = field(
         default_factory=list, repr=False, compare=False
     )
+
+    @property
+    def suspensions_as_written(self) -> bool:
+        """Whether a replay takes suspensions from the events, as the rule has changed since."""
+        return 1 < self.suspension < SUSPENSION
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], rule: Rule) -> "Terms":

@@ -65,7 +65,7 @@ def see_if_broken(t: Transaction, terms: Terms, arm: Arm) -> None:
         arm.status = SUSPENDED
         t.touch(arm)
         return
-    run, hopeless = _run_of(t, terms, arm)
+    run, hopeless, most_fail = _run_of(t, terms, arm)
     if run.length < terms.patience:
         return
     alone = False
@@ -84,7 +84,7 @@ def see_if_broken(t: Transaction, terms: Terms, arm: Arm) -> None:
     # Over all trials at once: 1 / (n (n + 1)) over all n sums to 1.
     unlikely = chance_of(run) * trials * (trials + 1) < FALSE_SUSPENSION
     last = run.length >= LAST_RUN or hopeless if alone else run.length >= 10 * LAST_RUN
-    if unlikely or last:
+    if (unlikely or last) and (alone or not most_fail):
         arm.status = SUSPENDED
         t.touch(arm)
         t.record(Event(t.head.tick(), "suspend", {"arm": arm.number, **run._asdict()}))
@@ -113,13 +113,14 @@ def _has_company(t: Transaction, terms: Terms, arm: Arm) -> bool:
     )
 
 
-def _run_of(t: Transaction, terms: Terms, arm: Arm) -> tuple[Run, bool]:
+def _run_of(t: Transaction, terms: Terms, arm: Arm) -> tuple[Run, bool, bool]:
     """The longest run of failures since the arm's last reward, in the order asked for.
 
     That order alone makes runs comparable: where failures are quicker than rewards, many come back
     one after another. A trial in flight ends a run of its arm and counts as failed for others. No
     more than the last trials are looked at, so that a failure costs the same however long the
-    campaign is. Also whether nothing has worked among these, of any arm.
+    campaign is. Also whether nothing has worked among these, of any arm; and whether most arms that
+    worked before, this one among them, only fail in these: that is the world, and no arm's fault.
     """
     first = max(arm.failing_from, t.head.pulls - WINDOW - t.head.flying)
     rewards = failures = in_flight = 0
@@ -154,7 +155,11 @@ def _run_of(t: Transaction, terms: Terms, arm: Arm) -> tuple[Run, bool]:
         healthy[ASKED],
     )
     hopeless = not rewards and failures >= max(10 * LAST_RUN, 4 * in_flight)
-    return run, hopeless
+    working = {number for number, state in others if state in (TOLD, LATE)}
+    failing = {number for number, state in others if state in (FAILED, LOST)} - working
+    failing = {number for number in failing if t.arm(number).told}
+    most_fail = bool(arm.told and failing) and len(failing) + 1 > len(working)
+    return run, hopeless, most_fail
 
 
 def _longest(t: Transaction, own: list[tuple[int, int]]) -> int:

@@ -3,7 +3,6 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from cutline.campaign.moves import FALSE_SUSPENSION, Run, chance_of
 from cutline.campaign.records import OPEN
@@ -121,13 +120,9 @@ class Recent:
         return max(longest, run, key=len)
 
     def nothing_works(self, arms: int) -> bool:
-        """Whether the first trials of all have failed, a failure each of ten arms or of all."""
-        failed, under_way = len(self._failed), len(self._arms) - len(self._failed)
-        if failed < MANY:
-            return False
-        first = all(key in self._failed for key in islice(self._arms, MANY))
+        """Whether ten trials have failed, of ten arms or of all."""
         tried = {self._arms[key] for key in self._failed}
-        return len(tried) >= min(MANY, arms) and (first or failed >= MANY + 2 * under_way)
+        return len(self._failed) >= MANY and len(tried) >= min(MANY, arms)
 
 
 def is_outage(t: Transaction, terms: Terms, run: Sequence[int]) -> bool:

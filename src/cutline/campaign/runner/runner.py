@@ -34,6 +34,7 @@ from cutline.campaign.terms import Terms
 
 GIVE_UP_AFTER = 1_800.0  # seconds that an outage may last
 POLL = (0.02, 1.0)  # seconds until the next ask where others hold all that is left: first, longest
+SHOW_DOUBT = 2.0  # seconds until it is said that nothing has worked so far
 TICK = 0.2  # seconds that a wait for results takes at most
 
 
@@ -101,6 +102,8 @@ class Runner:
         self.failures: dict[str, str] = {}  # the last one of each arm
         self.outage: Outage | None = None
         self.gave_up = False  # an outage lasted too long
+        self._doubt_since: float | None = None  # ten trials have failed, and none has succeeded
+        self._doubt_shown = False
         self._given_up = 0.0  # when a trial's time was last up
         self._workers, self._recent = Workers(), Recent()
         head = campaign.access.head()
@@ -149,6 +152,7 @@ class Runner:
             if self._take(self._wait_seconds(ask_at if self._free > 0 else math.inf)):
                 ask_at, pause = 0.0, first
             self._time_out()
+            self._give_up_where_nothing_works()
             if self.outage is not None and self.outage.is_given_up:
                 self.gave_up = True
                 self.ended = f"all trials failed for {in_words(self.outage.seconds)}"
@@ -156,6 +160,8 @@ class Runner:
     @property
     def _free(self) -> int:
         free = self.places - len(self.flights) - self.driver.stuck
+        if self._doubt_since is not None:
+            return 0
         if self.outage is not None:
             return min(free, int(self.outage.may_try()))
         return free
@@ -276,11 +282,9 @@ class Runner:
                 self.observer.notice(f"trials work again after {in_words(self.outage.seconds)}")
                 self.outage = None
         elif not self._worked:
-            if self._recent.nothing_works(self._arms):
-                raise NothingWorks(
-                    f"no trial has succeeded: all {self.failed} so far failed, the last one of arm "
-                    f"{last[0]!r} with: {last[1]}. No arm was suspended; mend it and start again"
-                )
+            if self._doubt_since is None and self._recent.nothing_works(self._arms):
+                self._doubt_since = time.monotonic()
+                self._doubt_shown = False
         elif run := self._recent.run():
             if len(run) < MANY or not self.campaign.access.do("look", is_outage, run):
                 return
@@ -289,6 +293,27 @@ class Runner:
                 f"{len(run)} trials of {len(set(run))} arms failed one after another, where trials "
                 "worked before: waiting, with one trial at a time, for up to "
                 f"{in_words(self.give_up_after)}; last: {last[1]}"
+            )
+
+    def _give_up_where_nothing_works(self) -> None:
+        """Raise once the first trials have all failed: quick failures may overtake slow rewards."""
+        if self._doubt_since is None:
+            return
+        if self._worked:
+            self._doubt_since = None
+            return
+        arm, note = next(reversed(self.failures.items()))
+        doubted = time.monotonic() - self._doubt_since
+        if self.flights and doubted >= SHOW_DOUBT and not self._doubt_shown:
+            self._doubt_shown = True
+            self.observer.notice(
+                f"no trial has succeeded, {self.failed} failed: waiting for the "
+                f"{len(self.flights)} under way; last: {note}"
+            )
+        if not self.flights or doubted >= self.give_up_after:
+            raise NothingWorks(
+                f"no trial has succeeded: all {self.failed} so far failed, the last one of arm "
+                f"{arm!r} with: {note}. No arm was suspended; mend it and start again"
             )
 
     def _read(self, pull: Pull, outcome: Outcome) -> tuple[float | None, str | None]:
