@@ -20,7 +20,7 @@ LEASE = 100.0
 
 def everything_happens(campaign: Any, clock: list[float]) -> None:
     """All that can happen to a pull and to an arm."""
-    for n in range(30):
+    for n in range(60):
         pull = campaign.ask()
         if pull.arm == "suspended":
             campaign.fail(pull, note="it broke")
@@ -41,15 +41,13 @@ def everything_happens(campaign: Any, clock: list[float]) -> None:
         campaign.tell(pull, 1, cost=1)
     assert campaign.tell(slower, 0) == "late"  # and there is none
     campaign.resume("suspended")
-    campaign.extend(budget=25)
-    while len(pulls := campaign.ask(8)) == 8:
-        for pull in pulls:
+    campaign.extend(budget=60)
+    while campaign.budget - campaign.spent > 25:
+        for pull in campaign.ask(8):
             if pull.arm == "suspended":
                 campaign.fail(pull)
             else:
                 campaign.tell(pull, 0)
-        if campaign.budget - campaign.spent <= 10:
-            break
     flying, *_ = campaign.ask(3)  # one is kept, two are lost
     clock[0] += LEASE - 1
     campaign.heartbeat(flying)
@@ -63,7 +61,7 @@ def make(path: Path) -> None:
     names = ["good", "bad", "even", "retired", "suspended"]
     problem = Problem(arms=names, threshold=0.5, precision=0.1, rewards="binary")
     store = SQLiteStore(path, lambda: clock[0])
-    campaign = Campaign(problem, store=store, budget=60, declared=6, lease=LEASE)
+    campaign = Campaign(problem, store=store, budget=90, declared=6, lease=LEASE)
     everything_happens(campaign, clock)
     print(audit(campaign), campaign.in_flight, campaign.verdict().unmeasured)
     store.compact()
