@@ -31,6 +31,7 @@ from cutline.campaign.runner.trials import (
 )
 from cutline.campaign.stores import Transaction
 from cutline.campaign.terms import Terms
+from cutline.core.numbers import MISTAKES
 
 GIVE_UP_AFTER = 1_800.0  # seconds that an outage may last
 POLL = (0.02, 1.0)  # seconds until the next ask where others hold all that is left: first, longest
@@ -192,11 +193,14 @@ class Runner:
         if self.timeout is not None:
             flight.until = flight.since + self.timeout
         try:
-            self.driver.start(self.prepare(pull))
+            job = self.prepare(pull)
+        except MISTAKES as error:  # there is no value for this arm, say
+            self.done.put((pull.id, Outcome(failed=describe_error(error))))
+            return
+        try:
+            self.driver.start(job)
         except RuntimeError as error:  # broken, or shut down
             self.ended = describe_error(error)
-        except Exception as error:  # what cannot be sent to another process, say
-            self.done.put((pull.id, Outcome(failed=describe_error(error))))
 
     def _wait_seconds(self, ask_at: float) -> float:
         """How long to wait for a result before something else is to be done."""

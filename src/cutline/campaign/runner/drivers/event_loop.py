@@ -65,6 +65,8 @@ class EventLoop:
 
     def close(self) -> None:
         """See :class:`Driver`."""
-        if self._thread is not None:
-            self._loop.call_soon_threadsafe(self._end.set)
+        # Starting the thread may have been interrupted.
+        if self._thread is not None and self._thread.ident is not None:
+            if self._ready.wait(CLOSE_SECONDS):
+                self._loop.call_soon_threadsafe(self._end.set)
             self._thread.join(CLOSE_SECONDS)

@@ -24,7 +24,13 @@ class Executors:
 
     def start(self, job: Call) -> None:
         """See :class:`Driver`."""
-        future = self._executor.submit(make_call_elsewhere, job)
+        try:
+            future = self._executor.submit(make_call_elsewhere, job)
+        except RuntimeError:
+            raise
+        except Exception as error:  # what cannot be sent to another process, say
+            self._done.put((job.key, Outcome(failed=describe_error(error))))
+            return
         self._futures[job.key] = future
         future.add_done_callback(partial(self._came, job.key))
 

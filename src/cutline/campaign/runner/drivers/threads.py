@@ -79,4 +79,5 @@ class Threads:
         for _ in threads:
             self._jobs.put(None)
         for thread in threads:
-            thread.join(seconds)
+            if thread.ident is not None:  # None: starting it was interrupted
+                thread.join(seconds)
