@@ -9,14 +9,19 @@ import signal
 import threading
 import time
 from collections import Counter
+from concurrent.futures import Executor, Future
 from dataclasses import replace
+from queue import SimpleQueue
 
 import pytest
 import soak
 from trap import Stop, Trap
 
 from cutline import Problem
-from cutline.campaign import Campaign, StoreError, audit, open_store
+from cutline.campaign import Campaign, MemoryStore, StoreError, audit, identify, open_store
+from cutline.campaign.runner.drivers.calls import Call
+from cutline.campaign.runner.drivers.executor import Executors
+from cutline.campaign.runner.trials import Outcome
 
 LEASE = 100.0
 
@@ -303,3 +308,35 @@ def test_a_file_is_waited_for_in_a_way_that_can_be_interrupted(tmp_path):
     assert campaign.ask()
     campaign.store.release()
     other.release()
+
+
+class _Alarmed(SimpleQueue):
+    """A queue in whose put a signal's handler raises."""
+
+    def put(self, *args, **kwargs):
+        raise TimeoutError("by a signal")
+
+
+def test_a_timeout_by_signal_where_a_trial_is_done_at_once_is_not_swallowed():
+    done = Future()
+    done.set_result(Outcome(value=1))
+
+    class AtOnce(Executor):
+        def submit(self, call, /, *args, **kwargs):
+            return done
+
+    driver = Executors(AtOnce(), _Alarmed())
+    with pytest.raises(TimeoutError, match="by a signal"):
+        driver.start(Call("key", lambda arm: 1, "a", {}))
+
+
+def test_a_timeout_by_signal_while_a_value_is_read_ends_identify():
+    class Value:
+        def __float__(self):
+            raise TimeoutError("by a signal")
+
+    store = MemoryStore()
+    with pytest.raises(TimeoutError, match="by a signal"):
+        identify(lambda arm: Value(), 3, threshold=0.5, rewards="binary", budget=50, store=store)
+    campaign = Campaign.open(store)
+    assert (campaign.in_flight, campaign.spent) == (0, 0)

@@ -5,6 +5,7 @@ import itertools
 import random
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import Executor, Future
 
@@ -118,18 +119,25 @@ def test_suspensions_of_campaigns_made_before_stand_as_they_are_written(monkeypa
 
 
 @pytest.mark.parametrize(("down", "arms"), [(2, 3), (6, 10), (8, 10)])
-def test_where_most_arms_fail_at_once_none_is_suspended(down, arms):
+def test_where_most_arms_fail_at_once_none_is_suspended(down, arms, quick_outages):
     """The others go on meanwhile, and those that failed do when it is over."""
     begun, store = itertools.count(), MemoryStore()
     luck = random.Random(3)
+    failed, back = [], threading.Event()
 
     def trial(arm):
-        if 200 < next(begun) < 1_500 and arm < down:
+        if next(begun) > 200 and arm < down and not back.is_set():
+            failed.append(arm)
+            if len(failed) == 60:
+                back.set()
             raise ConnectionError("one of two networks is down")
         return luck.random() < 0.5
 
     names = {str(number): number for number in range(arms)}
+    timer = threading.Timer(2.0, back.set)
+    timer.start()
     identify(trial, names, budget=1_000, workers=4, store=store, **ASKED)
+    timer.cancel()
     campaign = Campaign.open(store)
     assert campaign.suspended() == {}
     assert campaign.spent == 1_000
@@ -219,6 +227,56 @@ def test_an_outage_of_a_second_is_waited_out(kind, quick_outages, caplog):
     campaign = Campaign.open(store)
     assert (campaign.suspended(), campaign.spent, campaign.in_flight) == ({}, 800, 0)
     assert sum(arm.counts.failed for arm in campaign.verdict().arms) < 60
+    assert audit(campaign).holds
+
+
+@pytest.mark.parametrize("failing", [3, 4])
+@pytest.mark.parametrize("kind", ["threads", "coroutines"])
+def test_where_most_of_a_few_arms_fail_at_once_it_is_waited(kind, failing, quick_outages, caplog):
+    """All calls of some arms of five raise from 0.3 s on, for a second; the others work."""
+    began = time.monotonic()
+
+    def came(arm, seed):
+        if arm < failing and 0.3 <= time.monotonic() - began < 1.3:
+            raise ConnectionError("no network")
+        return random.Random(seed).random() < 0.7
+
+    def call(arm, seed):
+        time.sleep(0.01)
+        return came(arm, seed)
+
+    async def later(arm, seed):
+        await asyncio.sleep(0.01)
+        return came(arm, seed)
+
+    store = MemoryStore()
+    trial = call if kind == "threads" else later
+    identify(trial, {str(i): i for i in range(5)}, budget=900, workers=8, store=store, **ASKED)
+    waiting, over = (record.getMessage() for record in caplog.records)
+    assert "arms, most of those still tried, fail at once, where trials worked before" in waiting
+    assert "waiting, with one trial at a time" in waiting
+    assert over.startswith("the arms that failed work again after 1 s")
+    campaign = Campaign.open(store)
+    assert (campaign.suspended(), campaign.spent, campaign.in_flight) == ({}, 900, 0)
+    assert sum(arm.counts.failed for arm in campaign.verdict().arms) < 60
+    assert audit(campaign).holds
+
+
+def test_where_most_of_a_few_arms_fail_for_too_long_it_is_given_up(quick_outages):
+    begun, store = itertools.count(), MemoryStore()
+
+    def trial(arm):
+        time.sleep(0.001)
+        if arm < 3 and next(begun) >= 20:
+            raise ConnectionError("no network")
+        return 1
+
+    arms = {str(i): i for i in range(5)}
+    with pytest.warns(RuntimeWarning, match=r"most arms failed for .* last: ConnectionError"):
+        identify(trial, arms, budget=100_000, workers=4, store=store, give_up_after=0.5, **ASKED)
+    campaign = Campaign.open(store)
+    assert (campaign.suspended(), campaign.in_flight) == ({}, 0)
+    assert campaign.spent < 100_000
     assert audit(campaign).holds
 
 

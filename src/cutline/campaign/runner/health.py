@@ -1,7 +1,8 @@
 """Whose fault failures are: the arm's, a worker's, or the world's."""
 
+import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cutline.campaign.moves import FALSE_SUSPENSION, Run, chance_of
@@ -11,6 +12,7 @@ from cutline.campaign.terms import Terms
 
 MANY = 10  # failures one after another, of as many arms where there are, that are no arm's fault
 FEW = 10  # rewards that are too few to say how often trials fail
+FEW_ARMS = 1_000  # arms up to which it is looked for a majority that fails at once
 MANY_OF_WORKER = 5  # failures of a worker in a row, before it is named
 
 
@@ -123,6 +125,74 @@ class Recent:
         """Whether ten trials have failed, of ten arms or of all."""
         tried = {self._arms[key] for key in self._failed}
         return len(self._failed) >= MANY and len(tried) >= min(MANY, arms)
+
+
+class ArmRuns:
+    """Which arms fail while others work: runs of failures, in the order in which trials began."""
+
+    def __init__(self) -> None:
+        self._begun = self._last_reward = 0
+        self._trials: dict[str, tuple[int, int]] = {}  # a trial's arm, and its place in the order
+        self._rewarded: dict[int, int] = {}  # the place of each arm's last reward
+        self._failures: dict[int, list[int]] = {}  # the places of each arm's failures since
+
+    def begin(self, key: str, arm: int) -> None:
+        """A trial begins."""
+        self._begun += 1
+        self._trials[key] = arm, self._begun
+
+    def reward(self, key: str) -> int | None:
+        """A trial gave a reward; its arm."""
+        arm, place = self._trials.pop(key, (None, 0))
+        if arm is not None:
+            self._last_reward = max(place, self._last_reward)
+            last = self._rewarded[arm] = max(place, self._rewarded.get(arm, 0))
+            left = [failure for failure in self._failures.pop(arm, ()) if failure > last]
+            if left:
+                self._failures[arm] = left
+        return arm
+
+    def fail(self, key: str) -> None:
+        """A trial failed."""
+        arm, place = self._trials.pop(key, (None, 0))
+        if arm is not None and place > self._rewarded.get(arm, 0):
+            self._failures.setdefault(arm, []).append(place)
+
+    def forget(self) -> None:
+        """Begin again: what failed so far says nothing of what comes."""
+        self._failures.clear()
+
+    def lengths(self) -> dict[int, int]:
+        """The arms that failed more than once in a row, and how often, while another arm worked.
+
+        A failure counts here once a trial that began later has given a reward.
+        """
+        runs = {
+            arm: sum(place < self._last_reward for place in places)
+            for arm, places in self._failures.items()
+        }
+        return {arm: length for arm, length in runs.items() if length > 1}
+
+
+def failing_majority(t: Transaction, terms: Terms, lengths: Mapping[int, int]) -> frozenset[int]:
+    """The arms that fail at once, if they are most of those still tried; else none.
+
+    ``lengths`` are the runs of failures. Only arms that worked before count, and not by chance, at
+    the rate of failures so far.
+    """
+    arms = t.all_arms()
+    tried = [arm for arm in arms if arm.status == OPEN and not arm.closed]
+    failing = frozenset(arm.number for arm in tried if arm.told and arm.number in lengths)
+    if len(failing) < 2 or 2 * len(failing) <= len(tried):
+        return frozenset()
+    length = sum(lengths[number] for number in failing)
+    told = sum(arm.told for arm in arms)
+    failed = sum(arm.failed + arm.lost for arm in arms) - length
+    # So many sets of arms there are, and so many ways to share the failures among them.
+    ways = math.comb(len(tried), len(failing)) * math.comb(length - 1, len(failing) - 1)
+    trials = t.head.pulls * (t.head.pulls + 1)
+    chance = chance_of(Run(length, told, max(0, failed)))
+    return failing if ways * trials * chance < FALSE_SUSPENSION else frozenset()
 
 
 def is_outage(t: Transaction, terms: Terms, run: Sequence[int]) -> bool:

@@ -1,4 +1,4 @@
-"""An outage: trials worked, and now all fail. Wait, and try with one trial at a time."""
+"""An outage: trials worked, and now all or most arms fail. Wait, and make one trial at a time."""
 
 import math
 import time
@@ -9,7 +9,8 @@ PAUSES = (1.0, 60.0)  # seconds between two trials: the first, and the longest
 class Outage:
     """Since when, and when to try again; times are by the monotonic clock."""
 
-    def __init__(self, give_up_after: float) -> None:
+    def __init__(self, give_up_after: float, arms: frozenset[int] = frozenset()) -> None:
+        self.arms = arms  # those that fail while others work; none where all fail
         self.began = time.monotonic()
         self.until = self.began + give_up_after
         self._pause = PAUSES[0]
@@ -37,10 +38,21 @@ class Outage:
             self._pause = min(2.0 * self._pause, PAUSES[1])
             self.next_try = time.monotonic() + self._pause
 
+    def worked(self, key: str) -> None:
+        """A trial of an arm that works has given a reward: the next one may begin at once."""
+        if key == self.probe:
+            self.probe = None
+            self.next_try = time.monotonic()
+
+    @property
+    def who(self) -> str:
+        """What fails, in words."""
+        return "most arms" if self.arms else "all trials"
+
     def __str__(self) -> str:
         left = self.next_try - time.monotonic()
         then = f"next try in {math.ceil(left)} s" if left > 0 else "trying"
-        return f"waiting: all trials fail since {in_words(self.seconds)}, {then}"
+        return f"waiting: {self.who} fail since {in_words(self.seconds)}, {then}"
 
 
 def in_words(seconds: float) -> str:

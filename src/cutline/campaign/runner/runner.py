@@ -17,7 +17,15 @@ from cutline.campaign.errors import CampaignClosed, CampaignError, NothingWorks
 from cutline.campaign.pulls import Pull
 from cutline.campaign.records import CLOSED
 from cutline.campaign.runner.drivers.calls import this_process
-from cutline.campaign.runner.health import MANY, Recent, Workers, is_outage
+from cutline.campaign.runner.health import (
+    FEW_ARMS,
+    MANY,
+    ArmRuns,
+    Recent,
+    Workers,
+    failing_majority,
+    is_outage,
+)
 from cutline.campaign.runner.outage import Outage, in_words
 from cutline.campaign.runner.signals import stopped_by
 from cutline.campaign.runner.trials import (
@@ -106,7 +114,7 @@ class Runner:
         self._doubt_since: float | None = None  # ten trials have failed, and none has succeeded
         self._doubt_shown = False
         self._given_up = 0.0  # when a trial's time was last up
-        self._workers, self._recent = Workers(), Recent()
+        self._workers, self._recent, self._runs = Workers(), Recent(), ArmRuns()
         head = campaign.access.head()
         self._terms = campaign.access.terms(head.settings)
         self._arms, self._told, self._failed = head.arms, head.told, head.failed
@@ -156,7 +164,7 @@ class Runner:
             self._give_up_where_nothing_works()
             if self.outage is not None and self.outage.is_given_up:
                 self.gave_up = True
-                self.ended = f"all trials failed for {in_words(self.outage.seconds)}"
+                self.ended = f"{self.outage.who} failed for {in_words(self.outage.seconds)}"
 
     @property
     def _free(self) -> int:
@@ -189,6 +197,7 @@ class Runner:
             return
         flight = self.flights[pull.id]
         self._recent.begin(pull.id, pull.key[2])
+        self._runs.begin(pull.id, pull.key[2])
         flight.since = time.monotonic()
         if self.timeout is not None:
             flight.until = flight.since + self.timeout
@@ -256,7 +265,7 @@ class Runner:
                 self._fail(pull.id, worker, note or "")
             else:
                 self._worked = True
-                self._recent.reward(pull.id)
+                self._reward(pull.id)
             self.observer.hear(pull, (note or "") if is_failed else None)
         failures = sum(is_failed for _, _, is_failed in settled)
         rewards = len(settled) - failures
@@ -266,8 +275,25 @@ class Runner:
         if self._terms.lost is None:
             self._look_at_the_world()
 
+    def _reward(self, key: str) -> None:
+        self._recent.reward(key)
+        arm = self._runs.reward(key)
+        if self.outage is not None and self.outage.arms:
+            if arm in self.outage.arms and arm not in self._runs.lengths():
+                self._end_outage()
+            else:
+                self.outage.worked(key)
+
+    def _end_outage(self) -> None:
+        assert self.outage is not None
+        again = "the arms that failed" if self.outage.arms else "trials"
+        self.observer.notice(f"{again} work again after {in_words(self.outage.seconds)}")
+        self._runs.forget()
+        self.outage = None
+
     def _fail(self, key: str, worker: str, note: str) -> None:
         self._recent.fail(key)
+        self._runs.fail(key)
         if self.outage is not None:
             self.outage.tried(key)
         run = self._workers.broken(worker)
@@ -282,20 +308,27 @@ class Runner:
         """See whether it is no arm's fault that trials fail, and whether that is over."""
         last = next(reversed(self.failures.items()), ("", ""))
         if self.outage is not None:
-            if not self._recent.failing:
-                self.observer.notice(f"trials work again after {in_words(self.outage.seconds)}")
-                self.outage = None
+            if not self.outage.arms and not self._recent.failing:
+                self._end_outage()
         elif not self._worked:
             if self._doubt_since is None and self._recent.nothing_works(self._arms):
                 self._doubt_since = time.monotonic()
                 self._doubt_shown = False
-        elif run := self._recent.run():
-            if len(run) < MANY or not self.campaign.access.do("look", is_outage, run):
+        else:
+            run = self._recent.run()
+            if len(run) >= MANY and self.campaign.access.do("look", is_outage, run):
+                self.outage = Outage(self.give_up_after)
+                what = f"{len(run)} trials of {len(set(run))} arms failed one after another"
+            elif self._arms <= FEW_ARMS and len(lengths := self._runs.lengths()) > 1:
+                arms = self.campaign.access.do("look", failing_majority, lengths)
+                if not arms:
+                    return
+                self.outage = Outage(self.give_up_after, arms)
+                what = f"{len(arms)} arms, most of those still tried, fail at once"
+            else:
                 return
-            self.outage = Outage(self.give_up_after)
             self.observer.notice(
-                f"{len(run)} trials of {len(set(run))} arms failed one after another, where trials "
-                "worked before: waiting, with one trial at a time, for up to "
+                f"{what}, where trials worked before: waiting, with one trial at a time, for up to "
                 f"{in_words(self.give_up_after)}; last: {last[1]}"
             )
 
@@ -326,7 +359,7 @@ class Runner:
             return None, outcome.failed
         try:
             return self._terms.check(outcome.value), outcome.note
-        except Exception as error:  # whatever it is, it is no number
+        except MISTAKES as error:  # it is no number; anything else may be a signal's
             note = describe_error(error)
             self.observer.no_reward(pull, note)
             return None, note

@@ -32,7 +32,10 @@ class Executors:
             self._done.put((job.key, Outcome(failed=describe_error(error))))
             return
         self._futures[job.key] = future
-        future.add_done_callback(partial(self._came, job.key))
+        if future.done():  # a callback would be called here, and what a signal raises in it is lost
+            self._came(job.key, future)
+        else:
+            future.add_done_callback(partial(self._came, job.key))
 
     def _came(self, key: str, future: "Future[Outcome]") -> None:
         self._futures.pop(key, None)
